@@ -204,7 +204,8 @@ export async function openApp (
     events.publish({ type: 'unexpected', actor: 'system',
       message:
         `${ran.release.id} ran, and cannot go on: ${ran.release.entry} is gone. The app starts as it is configured` })
-  const kept = keepRuns({ store, goesOn: beginning.release !== null, config, events, supervisor, settings, releases })
+  const kept = keepRuns({ store, goesOn: beginning.release !== null && !isOrdered, config, events, supervisor, settings,
+    releases })
   closers.add(kept, ({ close }) => close())
   const since = restored.since ?? events.lastId + 1
   if (next) next.unrecorded(isOnRecord(history)).forEach(events.publish)

@@ -313,6 +313,17 @@ export function storedConfig (config: Config, deployed: Partial<Config>): Stored
   return { values: { ...values, entry, cwd, runtime, appNode, launch }, origins }
 }
 
+/** The same for another process: what a host has once is as `config` says. */
+export function withHostOptions ({ values, origins }: StoredConfig, config: Config): StoredConfig {
+  const next = structuredClone(values) as typeof values & Record<string, unknown>
+  const own = OPTIONS.filter(({ name }) => isOfHost(name))
+  for (const { path: keys } of own) setAt(next, keys, valueIn(config, keys))
+  return { values: next, origins: [...origins.filter(([name]) => !isOfHost(name)), ...own.flatMap(({ name }) => {
+    const origin = ORIGINS.get(config)?.get(name)
+    return origin ? [[name, origin] as StoredConfig['origins'][number]] : []
+  })] }
+}
+
 /** Returns null: this version takes it no more. */
 export async function restoredConfig ({ values, origins }: StoredConfig): Promise<Config | null> {
   try {

@@ -35,7 +35,8 @@ export async function openAdminPort ({ config, token, onRenewed, site }: {
   place.hold(socket)
   closers.add(admin, ({ close }) => close())
   let fingerprint = certificate?.fingerprint ?? null
-  return { url, publicUrl, loaded, fingerprint: () => fingerprint, signInLink: admin.signInLink, ask: admin.ask }
+  return { url, publicUrl, loaded, fingerprint: () => fingerprint, signInLink: admin.signInLink, ask: admin.ask,
+    close: admin.close }
 
   function tellRenewed (renewed: string) {
     fingerprint = renewed

@@ -174,6 +174,9 @@ export async function openAppPart ({ id, name, order, config, origin, reload, so
     move: (message: string, onLeft: (exits: Promise<Exit>[]) => void = () => {}) =>
       leave(async () => onLeft((await end.move(message)).exits)),
 
+    /** `close`: before all else that is closed as it leaves */
+    closesBefore: (close: () => Promise<unknown>) => closers.add(close, () => close()),
+
     /** What has been opened for it is closed again, unless it has left. */
     abandon: () => leave(() => closers.close()),
 

@@ -52,6 +52,8 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
   const arriving: Map<HostedApp, Promise<unknown>> = new Map()
   /** From then on the records are the next master's. */
   let isHandedOver = false
+  /** Nothing starts any more. */
+  let isEnding = false
   for (const record of records.read()) put(record)
 
   return {
@@ -92,7 +94,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
     async openNext (lines: Parameters<typeof openTogether>[2], upgrading: readonly string[] | null) {
       const ids = upgrading ?? [...apps.values()].filter(({ record }) => record.wish === 'running').map(({ id }) => id)
       const { opened, failed } = await openTogether(ids, { open: (id) => withId(id).openFirst(), whyOf }, lines)
-      return { parts: [...opened.values()].map(({ part }) => part), begin () {
+      return { parts: [...opened.values()].map(({ part }) => part), failed: [...failed.values()], begin () {
         for (const { begin } of opened.values()) begin()
         for (const [id, error] of failed) withId(id).fail(error)
       } }
@@ -101,7 +103,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
     /** Opens all of them. Returns `begin`: as of `openNext`. @throws what a start throws */
     async openAll (how: Parameters<HostedApp['openFirst']>[0]) {
       const opened = await Promise.all([...apps.values()].map((app) => app.openFirst(how)))
-      return { parts: opened.map(({ part }) => part), begin: () => opened.forEach(({ begin }) => begin()) }
+      return { parts: opened.map(({ part }) => part), failed: [], begin: () => opened.forEach(({ begin }) => begin()) }
     },
 
     /**
@@ -261,7 +263,9 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
 
     /** Ends what is left of them. `exitCode`: 1: without any grace. */
     async end (exitCode: number) {
+      isEnding = true
       await Promise.all([...apps.values()].map((app) => app.end(exitCode)))
+      await records.close()
     },
 
     /** The next master of an upgrade has them. */
@@ -383,7 +387,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
   {
     if (app.state === 'stopping') {
       app.closed.then(() => {
-        if (!leaving.has(app)) startInOrder(app, { actor, isOrdered })
+        if (!leaving.has(app) && !isEnding) startInOrder(app, { actor, isOrdered })
       })
       return
     }

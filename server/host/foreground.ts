@@ -6,13 +6,14 @@ import { waitAtMost } from '../system/wait-at-most.ts'
 import { tellServiceManager } from '../systemd/service-manager.ts'
 import { LOAD_SITE_WITHIN_MS } from './admin-page.ts'
 import { createDeparture } from './departure.ts'
+import type { Upgrade } from '../api/upgrade.ts'
 import type { AppPart } from './app-part.ts'
 import type { AppScope } from './app-scopes.ts'
 import type { Apps } from './apps.ts'
 import type { Host } from './host.ts'
 import type { MakeKind } from './kind.ts'
 import type { AppRecord, Records } from './records.ts'
-import { restoredConfig, storedConfig, type Config, type StoredConfig } from '../config/config.ts'
+import { restoredConfig, storedConfig, withHostOptions, type Config, type StoredConfig } from '../config/config.ts'
 
 /** The app of such a host. */
 type Only = {
@@ -66,7 +67,7 @@ export function inForeground ({ config, reload, order, refused }: Only): MakeKin
         scopes: { open: () => WHOLE_PROCESS, outside: (work) => work() },
         wayBack: { whyNot: () => keeper.isKept ? null : 'it takes the keeper, without which this master runs',
           start (runs, why) {
-            leaveToNext({ config: runs.config, refused: why })
+            leaveToNext({ config: withHostOptions(runs.config, config), refused: why })
             terminal.fail(`${why}; ${runs.release.id} runs instead`)
             startNext()
           } } },
@@ -74,13 +75,18 @@ export function inForeground ({ config, reload, order, refused }: Only): MakeKin
       openFirst: (opening) =>
         opening.openAll({ isOrdered: keeper.predecessor === null, refused }).catch((error) => endMoved(error, host)),
 
-      begin ([opened]) {
+      begin ([opened], failed = []) {
+        if (!opened) throw failed[0] ?? new DeckError('start-failed', 'the app does not take part in the upgrade')
         part = opened
         const { history, events, deck, settings, supervisor } = part.app
         const { alerts, notices } = deck
         const ready = waitAtMost(supervisor.running, LOAD_SITE_WITHIN_MS)
-        return { history, events, alerts, notices, ...refuseOthers(), options: settings.current, only: appName(config),
-          loadAfter: ready, ownHistory: null }
+        return { history, events, alerts, notices, ...refuseOthers(),
+          upgradeHost: (upgrade) => deck.dispatch({ ...upgrade, type: 'upgrade' }) as Upgrade,
+          start: async (name, how) => {
+            if (apps().view(name).state === 'stopping') throw new DeckError('stopping', 'this deck ends with its app')
+            return await apps().start(name, how)
+          }, options: settings.current, only: appName(config), loadAfter: ready, ownHistory: null }
       },
 
       tellStart () {
@@ -95,6 +101,8 @@ export function inForeground ({ config, reload, order, refused }: Only): MakeKin
       watch (port, shutdown) {
         const { app: { supervisor, deck, beginning } } = part
         departure.join(part, { host, shutdown })
+        // Whoever asks is answered while there is something to tell.
+        part.closesBefore(port.close)
         leaveToNext({ config: storedConfig(config, config) })
         startNext = () =>
           shutdown.move(async () => {
@@ -136,11 +144,14 @@ async function endMoved (error: unknown, { keeper }: Pick<Host, 'keeper'>): Prom
  * The record of that app: what runs of it is kept in its data folder. Its order is the command that has started this
  * process, whose variables nobody else is to read.
  */
-function createOnlyRecord (config: Config, { dataDir, log }: Pick<Host, 'dataDir' | 'log'>): Records {
+function createOnlyRecord (config: Config,
+  { dataDir, log, closers }: Pick<Host, 'dataDir' | 'log' | 'closers'>): Records
+{
   const file = createKeptFile(dataDir.runs.file, {
     onProblem: (reason) =>
       log.error({}, reason === null ? 'what runs is written again' : `what runs cannot be written (${reason})`)
   })
+  closers.add(file, ({ close }) => close())
   return { ...file,
     read:
       (): AppRecord[] => [{ version: 1, id: ID, name: appName(config), dataDir: config.dataDir, wish: 'running',

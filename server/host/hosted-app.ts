@@ -381,6 +381,8 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     const { runs, order } = record
     const ran = runs && await restoredConfig(runs.config)
     if (!ran || !config || !current.isOpen || stopOrder !== null || isHandedOver) return false
+    // Those that a master before has left serve on; they would end with this part.
+    if (current.app.supervisor.snapshot().workers.some(({ orphan }) => orphan)) return false
     const way = wayBack(current.app, { runs, config: ran }, { order, config })
     if (way === null) return false
     const refused = `${way.started} did not get ready: ${reason}`

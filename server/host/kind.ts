@@ -20,8 +20,8 @@ export type Kind = {
   events: { publish: (event: NewEvent) => unknown },
   /** Opens the apps that are to be open before its port; null: there is none. */
   openFirst: (apps: Apps) => Promise<Awaited<ReturnType<Apps['openAll']>> | null>,
-  /** This is the only master. `parts`: of the apps that are open already */
-  begin: (parts: AppPart[]) => Side,
+  /** This is the only master. `parts`: of the apps that are open already; `failed`: why others could not be opened */
+  begin: (parts: AppPart[], failed?: Error[]) => Side,
   /** Its port is open, and its apps are about to begin. */
   tellStart: (port: AdminPort, startedAt: string) => void,
   /** Follows the service manager. `deploying`: resolves once the newest deploy that a signal has asked for has begun. */
@@ -35,7 +35,7 @@ export type Kind = {
 /** What is remembered and told of a host. */
 export type Side =
   & Pick<AppsOfApi, 'alerts' | 'notices' | 'adoptions' | 'only'>
-  & Partial<Pick<AppsOfApi, 'add' | 'changeVariables' | 'remove'>>
+  & Partial<Pick<AppsOfApi, 'add' | 'changeVariables' | 'remove' | 'start' | 'upgradeHost'>>
   & {
     events: EventStream,
     history: History,

@@ -45,6 +45,7 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
     traceStep('the configuration')
     const host = await openHost(config, keeper, surroundings, closers)
     const { dataDir, log, terminal } = host
+    closers.add(dataDir, ({ release }, { handsOver }) => release({ handsOver }))
     traceStep('what the process has once')
     // What would fail later is to fail now, while there is another master.
     if (isNext) {
@@ -64,8 +65,7 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
     const parts = closers.add(opened?.parts ?? [], (left) => Promise.all(left.map(({ abandon }) => abandon())))
     traceStep('the apps that come before the port: history, releases, supervisor')
     dataDir.lock()
-    closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
-    const side = kind.begin(parts)
+    const side = kind.begin(parts, opened?.failed)
     if (isNext) apps.takeOver()
     const startedAt = new Date().toISOString()
     const tellStopped = (how: { actor?: string, cause?: string }) => kind.tellStop(startedAt, how)
@@ -156,7 +156,6 @@ function createHostDeck (
 ): AppsOfApi {
   return {
     ...apps,
-    ...side,
     past: pastOf(apps.opened, side.history),
 
     /** What is told of the process of this host. */
@@ -176,7 +175,9 @@ function createHostDeck (
     /** Ends it, once all apps have finished. */
     stopHost ({ actor }) {
       stop(actor)
-    }
+    },
+
+    ...side
   }
 }
 

@@ -92,8 +92,10 @@ export function openDataDir (wanted: string) {
 
     /** `how`: the next master has announced itself, or is about to */
     release ({ handsOver }: { handsOver: boolean }) {
+      // It is another one's, or was let go of before.
+      if (!lock) return
       if (!handsOver) announcements.forEach(withdrawAnnouncement)
-      lock?.release()
+      lock.release()
       lock = null
     },
 
