@@ -6,6 +6,7 @@ import { differencesOf, type Differences } from '../app/differences.ts'
 import { wayBack } from '../app/way-back.ts'
 import { createRecovery, OF_PART, OF_START } from './recovery.ts'
 import { untilReplaced, untilServed } from './until-served.ts'
+import { isAlive } from '../system/process-identity.ts'
 import { restoredConfig, type Config } from '../config/config.ts'
 import type { AppOrder } from '../config/orders.ts'
 import type { AppRecord, Records } from './records.ts'
@@ -382,7 +383,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     const ran = runs && await restoredConfig(runs.config)
     if (!ran || !config || !current.isOpen || stopOrder !== null || isHandedOver) return false
     // Those that a master before has left serve on; they would end with this part.
-    if (current.app.supervisor.snapshot().workers.some(({ orphan }) => orphan)) return false
+    if (current.app.restored.left.some(({ identity }) => identity && isAlive(identity))) return false
     const way = wayBack(current.app, { runs, config: ran }, { order, config })
     if (way === null) return false
     const refused = `${way.started} did not get ready: ${reason}`

@@ -142,7 +142,7 @@ function joinFleet (config: HostConfig,
     // The sender may have written anything there.
     const { name } = apps.view(app)
     const { headers, ...answer } = await port.ask({ ...order, path: placeOf(name).below + path }, { ...asker,
-      token: null, until: null, via: 'fleet', apps: [name] }, limits)
+      token: null, until: null, via: 'fleet', ...(side.only === null && { apps: [name] }) }, limits)
     // Other members know the app by its own paths.
     return { ...answer,
       headers: { ...headers,
