@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { get } from '../support/asking.ts'
 import { findProcesses } from '../support/leftovers.ts'
 import { lacksSmallDisk, smallDisk } from '../support/small-disk.ts'
+import { rareTest } from '../support/rare.ts'
 import { until, untilFound } from '../support/until.ts'
 import { openUser, type User } from '../support/user.ts'
 import type { AppView } from '../../server/api/apps.ts'
@@ -257,43 +258,46 @@ test('what runs in a host after each way of its start', async (t) => {
   })
 })
 
-test('what runs in the foreground of a container whose data folder is kept, and of a host that such a deck moves into', async (t) => {
-  const user = openUser(t)
-  const apps = await openApps(t, user)
-  const begin = ({ cwd }: App, LEVEL: string) => user.start(cwd, ['start'], { env: { [MARK]: user.home, LEVEL } })
-  const isThere = ({ name }: App) => user.decks().some((deck) => deck.name === name)
-  const look = async (app: App) => isThere(app) ? await cellOf(app, null) : 'ended'
-  for (const app of apps) begin(app, 'a')
-  for (const app of apps) {
-    const first = app.column === 'failed' ? 'ended' : app.column === 'finished' ? 'finished, run 1' : 'r1 one a ×1'
-    await until(async () => await look(app).catch(() => null) === first, app.name)
-  }
-  await Promise.all(apps.map((app) => BEFORE[app.column]?.(app)))
-
-  const [stopped] = apps.filter(({ column }) => column === 'stopped')
-  kill([Number(user.deck(stopped.name).keeper?.pid)], 'SIGTERM')
-  await until(() => !isThere(stopped), 'the stop')
-
-  await t.test('death in the foreground', async () => {
-    const before = user.decks()
-    kill(user.masters())
-    await user.untilNextMaster(before)
-    await check('death in the foreground', apps, look)
-  })
-  await t.test('container', async () => {
-    killAll(user)
-    for (const app of apps) begin(app, app.column === 'order changed' ? 'b' : 'a')
-    await check('container', apps, look)
-  })
-  await t.test('adoption', async () => {
-    await user.startHost()
-    const ask = async (where: string, method: string, body?: object) =>
-      (await user.askHost(where, { method, body: body && JSON.stringify(body) })).body
-    for (const app of apps.filter(isCase('adoption'))) {
-      const { path, secret } = await ask('/host/adoptions', 'POST', {}) as unknown as NewAdoption
-      await app.ask('/move', 'POST', { path, secret })
+rareTest(
+  'what runs in the foreground of a container whose data folder is kept, and of a host that such a deck moves into',
+  async (t) => {
+    const user = openUser(t)
+    const apps = await openApps(t, user)
+    const begin = ({ cwd }: App, LEVEL: string) => user.start(cwd, ['start'], { env: { [MARK]: user.home, LEVEL } })
+    const isThere = ({ name }: App) => user.decks().some((deck) => deck.name === name)
+    const look = async (app: App) => isThere(app) ? await cellOf(app, null) : 'ended'
+    for (const app of apps) begin(app, 'a')
+    for (const app of apps) {
+      const first = app.column === 'failed' ? 'ended' : app.column === 'finished' ? 'finished, run 1' : 'r1 one a ×1'
+      await until(async () => await look(app).catch(() => null) === first, app.name)
     }
-    await check('adoption', apps,
-      async (app) => await cellOf(app, await ask(`/apps/${app.name}`, 'GET') as unknown as AppView))
-  })
-})
+    await Promise.all(apps.map((app) => BEFORE[app.column]?.(app)))
+
+    const [stopped] = apps.filter(({ column }) => column === 'stopped')
+    kill([Number(user.deck(stopped.name).keeper?.pid)], 'SIGTERM')
+    await until(() => !isThere(stopped), 'the stop')
+
+    await t.test('death in the foreground', async () => {
+      const before = user.decks()
+      kill(user.masters())
+      await user.untilNextMaster(before)
+      await check('death in the foreground', apps, look)
+    })
+    await t.test('container', async () => {
+      killAll(user)
+      for (const app of apps) begin(app, app.column === 'order changed' ? 'b' : 'a')
+      await check('container', apps, look)
+    })
+    await t.test('adoption', async () => {
+      await user.startHost()
+      const ask = async (where: string, method: string, body?: object) =>
+        (await user.askHost(where, { method, body: body && JSON.stringify(body) })).body
+      for (const app of apps.filter(isCase('adoption'))) {
+        const { path, secret } = await ask('/host/adoptions', 'POST', {}) as unknown as NewAdoption
+        await app.ask('/move', 'POST', { path, secret })
+      }
+      await check('adoption', apps, async (app) =>
+        await cellOf(app, await ask(`/apps/${app.name}`, 'GET') as unknown as AppView))
+    })
+  }
+)
