@@ -20,8 +20,9 @@ import type { Place } from './sites.ts'
 type Opened = { site: Site, deck: Deck, ending: AbortController }
 
 /**
- * The sites of a host: one of its own, and one for each app, each from its first visit on, and of an app until that
- * closes. What nobody looks at costs nothing here. Where there is one app alone, its site has the paths of the port.
+ * The sites of a host: one of its own and one for each app. Each is made at its first visit, and the site of an app ends
+ * with the app, so that what nobody looks at costs nothing. Where a host is there for one app alone, the site of that
+ * app has the paths of the port.
  */
 export function createHostSites (
   parts: AccessParts & { apps: Apps, access: Access, ask: Ask, closing: AbortSignal, timers: Timers }
@@ -33,13 +34,13 @@ export function createHostSites (
   const opened: Map<string, Opened> = new Map()
   const schemas = createSchemaPool()
   const stopListening = apps.onChange(closeEnded)
-  // Whoever comes first is to wait no longer than the next one.
+  // The first visitor is to wait no longer than the second.
   if (only !== null) siteOf(only)
 
   return {
-    /** Of the port: whoever is refused is refused there. */
+    /** The site that refuses what no other site answers. */
     get own () {
-      return opened.get(String(only))?.site ?? ownSite()
+      return (only === null ? undefined : opened.get(only)?.site) ?? ownSite()
     },
 
     locate,
@@ -82,7 +83,7 @@ export function createHostSites (
     close () {
       stopListening()
       ofHost?.site.close()
-      // What comes until the port is closed is answered.
+      // They go on answering until the port is closed.
       for (const { site, ending } of opened.values()) {
         ending.abort()
         site.close()

@@ -55,8 +55,8 @@ export async function loadSite () {
 }
 
 /**
- * The admin port of a host. It is bound at once, so that a start fails if it cannot be
- * bound. What is behind it is loaded later; earlier requests wait for that.
+ * The admin port of a host. It is bound at once, so that a start fails if it cannot be bound. What is behind it is
+ * loaded later; earlier requests wait for that.
  */
 export function createAdmin (
   { apps, events, history, token, host = '127.0.0.1', port = 0, portsToTry = 1, socket, allowedHosts = [],
@@ -66,7 +66,7 @@ export function createAdmin (
       apps: Apps,
       /** of the host, or of its only app */
       events: EventStream,
-      /** likewise */
+      /** of the same */
       history: History,
       token: string,
       host?: string,

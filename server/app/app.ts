@@ -1,6 +1,7 @@
 import { checkDatabase } from '../../db/open.ts'
 import { openHistory } from '../../db/history.ts'
 import { placesOf } from '../cluster/command-place.ts'
+import { runCommand } from '../cluster/command-run.ts'
 import { createHooks } from '../cluster/hooks.ts'
 import { loadSchema, type Config } from '../config/config.ts'
 import { nextRun, timeZoneOf } from '../config/cron.ts'
@@ -8,9 +9,8 @@ import { createSettings } from '../config/settings.ts'
 import { createCrashRecorder } from '../crashes/recorder.ts'
 import { createRecorder, WRITTEN } from '../events/recorder.ts'
 import { createEventStream } from '../events/stream.ts'
-import { createCheckpointStore, restoreCheckpoint, type Software } from '../handover/checkpoint.ts'
+import { areServing, createCheckpointStore, restoreCheckpoint, type Software } from '../handover/checkpoint.ts'
 import { createNextMaster, isOnRecord, type NextMaster } from '../handover/next-master.ts'
-import { runCommand } from '../cluster/command-run.ts'
 import { createJobs, type Jobs } from '../jobs/jobs.ts'
 import { createLogs } from '../logs/logs.ts'
 import { createDrift } from '../releases/drift.ts'
@@ -20,7 +20,6 @@ import { openReleases } from '../releases/registry.ts'
 import type { LaunchSource } from '../releases/launch-spec.ts'
 import { createSecretMask } from '../releases/secret-mask.ts'
 import { tidySoon } from '../system/heap.ts'
-import { isAlive } from '../system/process-identity.ts'
 import { createAppMetrics } from '../telemetry/app-metrics.ts'
 import { wantsTelemetry } from '../telemetry/wanted.ts'
 import { createVitals } from '../vitals/vitals.ts'
@@ -55,9 +54,9 @@ const UNKNOWN_EVENTS = 1000
 export type HostServices = {
   /** what it has of the keeper */
   keeper: AppLink,
-  /** all apps of its host change masters, or none does */
+  /** an upgrade, in which all apps of its host change masters, or none does */
   upgrade: ReturnType<JointUpgrade['of']>,
-  /** with other apps */
+  /** whether its master has other apps, too */
   isShared: boolean,
   closers: Closers,
   log: ReturnType<typeof createLog>,
@@ -70,7 +69,7 @@ export type HostServices = {
   fleet: () => AppFleet | null,
   /** whether there is to be one, once it has been joined */
   joinsFleet: boolean,
-  /** into the host of its user; without it, it is there */
+  /** moves it into the host of its user; without it, the app is there */
   move?: Move,
   /** where people find its dashboard */
   publicUrl: () => string | null,
@@ -123,7 +122,7 @@ export async function openApp (
     isAway: dataDir.away !== null })
   let restored = await restoreCheckpoint(checkpoints.read(), isNext ? null : keeper.predecessor)
   const ran = checkedRuns(restored.runs ?? store.read())
-  const isServed = restored.left.some(({ identity }) => identity && isAlive(identity))
+  const isServed = areServing(restored.left)
   // The keeper orders nothing. Where all processes have ended, as with a container, somebody else has started this one.
   const goesOn = !isOrdered || isNext || isServed ||
     (keeper.predecessor !== null && (restored.lost !== null || restored.isHandedOver))

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { storedConfig, type Config, type StoredConfig } from '../config/config.ts'
 import { isObject } from '../config/is-object.ts'
-import { readRuns } from '../system/data-dir.ts'
 import type { KeptFile } from '../system/kept-file.ts'
 import type { AppOrder } from '../config/orders.ts'
 import type { Finished, Release } from '../lifecycle/state.ts'
@@ -94,11 +93,6 @@ export function keepRuns (
       variables: launch.variables }
     store.save(kept)
   }
-}
-
-/** What a deck in the foreground has kept of what runs. `dataDir`: absolute */
-export function runsOfDeck (dataDir: string): Runs | null {
-  return checkedRuns(readRuns(dataDir))
 }
 
 /** `content`: as somebody has kept it. Returns null: it is nothing that a master could go on with. */

@@ -7,8 +7,10 @@ import type { Release } from '../lifecycle/state.ts'
 /** @throws {DeckError} why its variables are not known */
 export type PlaceOf = (release: Release) => { release: string, cwd: string, env: Record<string, string | undefined> }
 
-/** Where a command of the user runs that belongs to a release: in the folder of its workers, with their variables. `defaultFolder`: of a
- * release that has none */
+/**
+ * A command that belongs to a release runs in the folder of its workers, with their variables. Returns what says where.
+ * `defaultFolder`: for a release that has none
+ */
 export function placesOf ({ environment, inherited: inheritedBy }: {
   /** of the workers of a release, over what is inherited */
   environment: (id: string) => Record<string, string | undefined>,

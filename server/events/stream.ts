@@ -19,6 +19,8 @@ export type Detail = { [name: string]: unknown, id?: number, kind?: string, from
   delayMs?: number, backMs?: number, since?: string, lost?: number | null, notice?: number, member?: string }
 
 export type NewEvent = Partial<Omit<DeckEvent, 'id' | 'at' | 'detail'>> & { type: string, detail?: object | null }
+/** Whoever takes events. */
+export type Publisher = { publish: (event: NewEvent) => unknown }
 export type EventStream = ReturnType<typeof createEventStream>
 
 const BLANK = Object.freeze({ cause: null, slot: null, worker: null, pid: null, release: null, rollout: null,

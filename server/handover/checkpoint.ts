@@ -91,6 +91,11 @@ export async function restoreCheckpoint (memory: unknown, predecessor: Predecess
   }
 }
 
+/** `left`: the workers of a master before. Returns whether some of them live, and so serve. */
+export function areServing (left: readonly SavedWorker[]): boolean {
+  return left.some(({ identity }) => identity && isAlive(identity))
+}
+
 /** `dataDir`: of an app that does not run here. Returns whether workers of a master that has died serve it. */
 export function hasLeftWorkers (dataDir: string): boolean {
   const { workers } = Object(readMemory(dataDir))

@@ -1,7 +1,7 @@
 import { DeckError, errorCode, toError } from '../errors.ts'
 import type { OperatorInput } from '../lifecycle/state.ts'
 import type { KeeperLink } from '../keeper/link.ts'
-import type { NewEvent } from '../events/stream.ts'
+import type { Publisher } from '../events/stream.ts'
 import type { Upgrade as Running } from '../api/upgrade.ts'
 import type { AppLinks } from '../keeper/app-links.ts'
 
@@ -29,7 +29,7 @@ export function createJointUpgrade (keeper: Pick<KeeperLink, 'isKept' | 'send' |
     /** the workers of an app may have to wait this long for each of the others */
     turnMs: number,
     /** of the host */
-    events: { publish: (event: NewEvent) => unknown },
+    events: Publisher,
     /** wall clock, ms */
     now?: () => number,
     timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>

@@ -39,25 +39,23 @@ export type Lent = {
   terminal: Terminal,
   streams: { stdout: NodeJS.WritableStream, stderr: NodeJS.WritableStream },
   software: HostServices['software'],
-  /** the process is another program's */
-  isGuest?: boolean,
   others: HostServices['others'],
   upgrade: JointUpgrade,
   addressOf: (name: string) => Address,
   fleetMembership: Pick<FleetMembership, 'isWanted' | 'of' | 'enter'>
-} & WaysOfHost
+} & AppPolicy
 
-/** What differs where a host is there for one app alone, and ends with it: see foreground.ts. */
-export type WaysOfHost = {
-  /** what each line about an app begins with; null: there is no other one */
+/** How a kind of host treats its apps: see kind.ts. */
+export type AppPolicy = {
+  /** Returns what each line about an app begins with; null: nothing, as there is no other app. */
   titleOf: (name: string) => string | null,
-  /** `below`: the path of its pages; `host`: the folder of the host, which has the token, null: it is that of the app */
+  /** Returns `below`: the path of the app's pages; `host`: the folder that has the token; null: the app's own has it. */
   placeOf: (name: string) => { below: string, host: string | null },
-  /** `folder`: of an app */
+  /** Opens the data folder of an app. */
   openFolder: (folder: string, closers: Closers) => { dataDir: DataDir, log: HostServices['log'] },
   /**
-   * as its order says now; `file`: as it has just been read; `isAgain`: for a deploy; `launchIn`: the folder in which a
-   * script is looked up
+   * Reads what the order of an app means now. `file`: its config file, as it has just been read; `isAgain`: a deploy
+   * reads it; `launchIn`: the folder in which a script is looked up
    */
   readConfig: (order: AppOrder,
     how: { name?: string, file?: ConfigFile | null, isAgain?: boolean, launchIn?: string }) => Promise<Config>,
@@ -68,10 +66,13 @@ export type WaysOfHost = {
   /** of the apps that are being deployed; null: there is no other one */
   rolloutTurns: Turns | null,
   tellHostOf?: (name: string) => HostServices['tellHost'],
-  /** into another host */
+  /** Moves an app into the host of its user. */
   move?: Move,
-  /** where another process goes on with what ran; `whyNot`: null: it can */
-  wayBack?: { whyNot: () => string | null, start: (runs: Runs, refused: string) => void }
+  /**
+   * An app that goes back to what ran does so in the next master, and not in this process. `whyNot`: why it cannot;
+   * null: it can
+   */
+  byNextMaster?: { whyNot: () => string | null, start: (runs: Runs, refused: string) => void }
 }
 
 /**

@@ -3,8 +3,9 @@ import { rmSync } from 'node:fs'
 import { appName } from '../config/app-name.ts'
 import { didYouMean } from '../config/nearest.ts'
 import { DeckError, errorText } from '../errors.ts'
-import { runsOfDeck } from '../app/runs.ts'
+import { checkedRuns } from '../app/runs.ts'
 import { hasLeftWorkers } from '../handover/checkpoint.ts'
+import { readRuns } from '../system/data-dir.ts'
 import { openTogether } from '../handover/joint-upgrade.ts'
 import { isReady } from '../health.ts'
 import { changedVariables, differenceTexts, type Differences } from '../app/differences.ts'
@@ -17,7 +18,7 @@ import type { AppView, OrderedView } from '../api/apps.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigFile } from '../config/apps.ts'
 import type { Lent } from './app-part.ts'
-import type { NewEvent } from '../events/stream.ts'
+import type { NewEvent, Publisher } from '../events/stream.ts'
 import type { Log } from '../system/log.ts'
 
 export type Apps = ReturnType<typeof createApps>
@@ -39,7 +40,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
   /** drops what the keeper has of an app, by its id */
   forget: (id: string) => void,
   /** of the host */
-  events: { publish: (event: NewEvent) => unknown },
+  events: Publisher,
   log: Log,
   /** another master has the records, until `takeOver` */
   isBeside?: boolean
@@ -189,7 +190,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
      * @throws {DeckError} name-taken, start-failed; then nothing of it is left here, and its old workers serve on
      */
     async adopt (expected: Expected, arrival: Arrival, { actor }: { actor: string }) {
-      await arrive({ ...expected, runs: runsOfDeck(expected.dataDir) }, arrival.sockets,
+      await arrive({ ...expected, runs: checkedRuns(readRuns(expected.dataDir)) }, arrival.sockets,
         (app) => app.adopt(arrival, actor))
       tell('app.added', expected, { actor,
         message: `${expected.name} has moved into this host with its workers, from ${arrival.from}` })
@@ -355,13 +356,17 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
   }
 
   function whyOf (id: string, error: unknown) {
-    const title = lent.titleOf([...apps.values()].find((each) => each.id === id)?.name ?? id)
+    const title = lent.titleOf(byId(id)?.name ?? id)
     return title === null ? errorText(error) : `${title}: ${errorText(error)}`
+  }
+
+  function byId (id: string): HostedApp | undefined {
+    return [...apps.values()].find((each) => each.id === id)
   }
 
   /** @throws {DeckError} not-found */
   function withId (id: string): HostedApp {
-    const app = [...apps.values()].find((each) => each.id === id)
+    const app = byId(id)
     if (app) return app
     throw new DeckError('not-found', 'the other master has an app that this one does not know')
   }

@@ -1,4 +1,5 @@
 import { appName } from '../config/app-name.ts'
+import { restoredConfig, storedConfig, withHostOptions, type Config, type StoredConfig } from '../config/config.ts'
 import { checkedRuns } from '../app/runs.ts'
 import { DeckError } from '../errors.ts'
 import { createKeptFile } from '../system/kept-file.ts'
@@ -13,10 +14,9 @@ import type { Apps } from './apps.ts'
 import type { Host } from './host.ts'
 import type { MakeKind } from './kind.ts'
 import type { AppRecord, Records } from './records.ts'
-import { restoredConfig, storedConfig, withHostOptions, type Config, type StoredConfig } from '../config/config.ts'
 
-/** The app of such a host. */
-type Only = {
+/** The app of a host in the foreground. */
+type OnlyApp = {
   config: Config,
   /** reads the configuration anew, for a deploy; `launchIn`: for the app in that folder */
   reload: (launchIn?: string) => Promise<Config>,
@@ -25,21 +25,22 @@ type Only = {
   /** why what ran starts in place of what was ordered */
   refused?: string
 }
-/** What the keeper has for the next master. */
+/** What the keeper has of this master for the next one. */
 type Left = { config: StoredConfig, refused?: string }
 
-/** Whatever it is called by then, the next master knows it by this. */
+/** The next master knows the app by this, whatever its name is by then. */
 const ID = 'only'
-/** What it throws ends the process, and the keeper starts the next one. */
+/** An exception of the app ends the process, and the keeper starts the next master. */
 export const WHOLE_PROCESS: Readonly<AppScope> = Object.freeze({ run: (work) => work(), call: (work) => {
   work()
 }, bind: (handler) => handler, close () {} })
 
 /**
- * What a master before has run with, which nobody has ordered to change: whatever has become of the config file, the
- * next one goes on with it. `left`: as its keeper has it. Returns null: it has nothing that this version takes.
+ * Returns what the master before has run with: where nobody has ordered a change, the next master goes on with it,
+ * whatever has become of the config file. `left`: what the keeper has of that master. Null: nothing that this version
+ * takes.
  */
-export async function whatRan (left: unknown): Promise<Pick<Only, 'config' | 'refused'> | null> {
+export async function whatRan (left: unknown): Promise<Pick<OnlyApp, 'config' | 'refused'> | null> {
   if (left === null) return null
   const { config: stored, refused } = left as Left
   const config = await restoredConfig(stored)
@@ -47,13 +48,12 @@ export async function whatRan (left: unknown): Promise<Pick<Only, 'config' | 're
 }
 
 /** A host that is there for one app alone, and ends with it: in the foreground of a shell, a container or a program. */
-export function inForeground ({ config, reload, order, refused }: Only): MakeKind {
+export function inForeground ({ config, reload, order, refused }: OnlyApp): MakeKind {
   return (host, { apps }) => {
     const { dataDir, keeper, log, terminal, software, closers } = host
     const departure = createDeparture(order)
     const leaveToNext = (left: Left) => keeper.memory.write(left)
     let part: AppPart
-    let beginsAt = performance.now()
     let startNext = () => {}
 
     return {
@@ -61,11 +61,11 @@ export function inForeground ({ config, reload, order, refused }: Only): MakeKin
       // What concerns the host concerns its app, which tells it.
       events: { publish () {} },
 
-      ways: { titleOf: () => null, placeOf: () => ({ below: '', host: null }), openFolder: () => ({ dataDir, log }),
+      policy: { titleOf: () => null, placeOf: () => ({ below: '', host: null }), openFolder: () => ({ dataDir, log }),
         readConfig: async (_, { isAgain = false, launchIn }) => isAgain ? await reload(launchIn) : config,
         keepsOrders: false, turns: null, rolloutTurns: null, move: departure.begin,
         scopes: { open: () => WHOLE_PROCESS, outside: (work) => work() },
-        wayBack: { whyNot: () => keeper.isKept ? null : 'it takes the keeper, without which this master runs',
+        byNextMaster: { whyNot: () => keeper.isKept ? null : 'it takes the keeper, without which this master runs',
           start (runs, why) {
             leaveToNext({ config: withHostOptions(runs.config, config), refused: why })
             terminal.fail(`${why}; ${runs.release.id} runs instead`)
@@ -89,19 +89,17 @@ export function inForeground ({ config, reload, order, refused }: Only): MakeKin
           }, options: settings.current, only: appName(config), loadAfter: ready, ownHistory: null }
       },
 
-      tellStart () {
-        beginsAt = performance.now()
-      },
-
       followService (untilDeploying) {
-        tellServiceManager({ ...part.app, keeper }, { sources: [process, keeper.signals], untilDeploying })
-        return { tellStopping () {}, end () {} }
+        const { events, supervisor, settings } = part.app
+        tellServiceManager({ events, supervisor, settings, keeper }, { sources: [process, keeper.signals],
+          untilDeploying })
+        return null
       },
 
-      watch (port, shutdown) {
+      watch ({ port, shutdown, begunAt }) {
         const { app: { supervisor, deck, beginning } } = part
         departure.join(part, { host, shutdown })
-        // Whoever asks is answered while there is something to tell.
+        // The port closes first: requests until then are answered from an open history.
         part.closesBefore(port.close)
         leaveToNext({ config: storedConfig(config, config) })
         startNext = () =>
@@ -112,17 +110,15 @@ export function inForeground ({ config, reload, order, refused }: Only): MakeKin
         supervisor.running.then(() =>
           terminal.started({ version: software.version, entry: deck.snapshot().app.program ?? config.entry,
             workers: beginning.workers, addresses: supervisor.addresses(), admin: port,
-            bootMs: Math.round(performance.now() - beginsAt) })
+            bootMs: Math.round(performance.now() - begunAt) })
         )
         apps().onChange(() => endWith(apps(), { stop: shutdown.stop, terminal }))
-      },
-
-      tellStop () {}
+      }
     }
   }
 }
 
-/** It ends as its app does. */
+/** Ends the host as its app has ended. */
 function endWith (apps: Apps,
   { stop, terminal }: { stop: (exitCode: number) => void, terminal: Pick<Host['terminal'], 'fail'> })
 {
@@ -141,8 +137,8 @@ async function endMoved (error: unknown, { keeper }: Pick<Host, 'keeper'>): Prom
 }
 
 /**
- * The record of that app: what runs of it is kept in its data folder. Its order is the command that has started this
- * process, whose variables nobody else is to read.
+ * The record of the only app, of which what runs is kept in the data folder. Its order is not kept: that is the command
+ * that has started this process, and nobody else is to read its variables.
  */
 function createOnlyRecord (config: Config,
   { dataDir, log, closers }: Pick<Host, 'dataDir' | 'log' | 'closers'>): Records
@@ -159,7 +155,7 @@ function createOnlyRecord (config: Config,
         runs: checkedRuns(dataDir.runs.read()) }], save: ({ runs }) => file.save(runs), remove () {} }
 }
 
-/** What only the host of a user can do. */
+/** Refuses what only the host of a user can do. */
 function refuseOthers () {
   return { add: refuse, changeVariables: refuse, remove: refuse, adoptions: { begin: refuse, view () {
     throw new DeckError('not-found', 'This master runs one app, and no other one moves in')

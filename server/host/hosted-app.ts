@@ -3,10 +3,10 @@ import { noteExit, type Exit, type KeptData, type Predecessor } from '../keeper/
 import { openAppPart, type AppPart, type Lent } from './app-part.ts'
 import { valueIn } from '../config/value-in.ts'
 import { differencesOf, type Differences } from '../app/differences.ts'
+import { areServing } from '../handover/checkpoint.ts'
 import { wayBack } from '../app/way-back.ts'
 import { createRecovery, OF_PART, OF_START } from './recovery.ts'
 import { untilReplaced, untilServed } from './until-served.ts'
-import { isAlive } from '../system/process-identity.ts'
 import { restoredConfig, type Config } from '../config/config.ts'
 import type { AppOrder } from '../config/orders.ts'
 import type { AppRecord, Records } from './records.ts'
@@ -59,7 +59,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
   let isHandedOver = false
   const recovery = createRecovery(OF_PART)
   const retry = createRecovery(OF_START)
-  /** Somebody has ordered it, and nobody knows yet whether it gets ready so: the next try is for the order, too. */
+  /** Whether a person's order has not been ready yet: then the next try is for that order, too. */
   let isOrderOpen = false
   /** How often it could not be started since it ran last. */
   let failures = 0
@@ -90,7 +90,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     get part () {
       return part?.isOpen ? part : null
     },
-    /** What answers for it: its part, also while that leaves, unless it has failed. */
+    /** Its part, which answers requests also while it leaves; null: the app has failed, or is closed. */
     get answering () {
       return isIn('failed') ? null : part
     },
@@ -351,7 +351,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
   function noteRuns (runs: NonNullable<AppRecord['runs']>) {
     const isAnother = runs.release.id !== record.runs?.release.id
     change({ runs })
-    // What was refused before is no longer of interest.
+    // A refused start is past once another release runs.
     if (isAnother && isIn('running') && status.reason !== null) become('running')
   }
 
@@ -382,12 +382,12 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     const { runs, order } = record
     const ran = runs && await restoredConfig(runs.config)
     if (!ran || !config || !current.isOpen || stopOrder !== null || isHandedOver) return false
-    // Those that a master before has left serve on; they would end with this part.
-    if (current.app.restored.left.some(({ identity }) => identity && isAlive(identity))) return false
+    // Workers that a master before has left serve on, and would end with this part.
+    if (areServing(current.app.restored.left)) return false
     const way = wayBack(current.app, { runs, config: ran }, { order, config })
     if (way === null) return false
     const refused = `${way.started} did not get ready: ${reason}`
-    const whyNot = way.whyNot ?? lent.wayBack?.whyNot() ?? null
+    const whyNot = way.whyNot ?? lent.byNextMaster?.whyNot() ?? null
     if (whyNot !== null) {
       current.tell({ type: 'rollback.refused', release: runs.release.id, message: `${refused}, but ${whyNot}` })
       return false
@@ -397,7 +397,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     await current.stop(1).catch(() => {})
     // Somebody may have stopped it meanwhile.
     if (stopOrder !== null || isHandedOver) close('stopped')
-    else if (lent.wayBack) lent.wayBack.start(runs, refused)
+    else if (lent.byNextMaster) lent.byNextMaster.start(runs, refused)
     else await openInstead(refused)
     return true
   }

@@ -20,7 +20,7 @@ import { createShutdown, type Shutdown } from './shutdown.ts'
 import { TURN_MS } from './turns.ts'
 import type { Apps as AppsOfApi } from '../api/apps.ts'
 import type { HostConfig } from '../config/config.ts'
-import type { Kind, MakeKind, Side } from './kind.ts'
+import type { Kind, MakeKind, HostParts } from './kind.ts'
 
 export type Master = Awaited<ReturnType<typeof startHost>>
 
@@ -58,40 +58,41 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
     const links = createAppLinks(keeper)
     const upgrade = createJointUpgrade(keeper, { turnMs: TURN_MS, events: kind.events })
     const others = createOtherDecks({ isOwn: ({ dataDir }) => apps.all().some((app) => app.dataDir === dataDir) })
-    const lent = { ...host, others, links, upgrade, addressOf, ...kind.ways }
+    const lent = { ...host, others, links, upgrade, addressOf, ...kind.policy }
     const apps = createApps({ records: kind.records, lent, forget: links.forget, events: kind.events, log,
       isBeside: isNext })
     const opened = await (isNext ? apps.openNext({ links, keeper }, keeper.upgrading) : kind.openFirst(apps))
     const parts = closers.add(opened?.parts ?? [], (left) => Promise.all(left.map(({ abandon }) => abandon())))
     traceStep('the apps that come before the port: history, releases, supervisor')
     dataDir.lock()
-    const side = kind.begin(parts, opened?.failed)
+    const own = kind.begin(parts, opened?.failed)
     if (isNext) apps.takeOver()
     const startedAt = new Date().toISOString()
-    const tellStopped = (how: { actor?: string, cause?: string }) => kind.tellStop(startedAt, how)
+    const tellStopped = (how: { actor?: string, cause?: string }) => kind.tellStop?.(startedAt, how)
     const shutdown = createShutdown({ keeper, end: endOf({ apps, closers, tellStopped }) })
-    const deck = createHostDeck({ apps, side, host, startedAt, upgrade, stop: stopHost })
+    const deck = createHostDeck({ apps, own, host, startedAt, upgrade, stop: stopHost })
     const token = dataDir.token()
     const port = await openAdminPort({ config, token, onRenewed: tellPlace,
-      site: { apps: deck, history: side.history, events: side.events, loadAfter: side.loadAfter } }, host)
+      site: { apps: deck, history: own.history, events: own.events, loadAfter: own.loadAfter } }, host)
     traceStep('the admin port')
     port.loaded.then(siteLoaded.resolve)
     tellPlace()
     links.dropUnknown(apps.all().map(({ id }) => id))
     keeper.on('hand-over', shutdown.handOver)
-    kind.tellStart(port, startedAt)
+    kind.tellStart?.(port)
     const service = host.isGuest ? null : followProcess()
+    const begunAt = performance.now()
     opened?.begin()
     apps.startAll()
     traceStep('the first worker is forked')
     if (!host.isGuest) keepHeapSmall()
-    kind.watch(port, shutdown)
-    reportToKeeper(side.options, { keeper, events: side.events })
-    joinFleet(config, { apps, kind, side, host, port, shutdown })
+    kind.watch?.({ port, shutdown, begunAt })
+    reportToKeeper(own.options, { keeper, events: own.events })
+    joinFleet(config, { apps, kind, own, host, port, shutdown })
     return { port, token, parts, stopped: shutdown.stopped }
 
     function addressOf (name: string): Address {
-      const { below, host } = kind.ways.placeOf(name)
+      const { below, host } = kind.policy.placeOf(name)
       return { adminUrl: port.url + below, publicUrl: config.admin.publicUrl ? port.publicUrl + below : null,
         fingerprint: port.fingerprint(), host }
     }
@@ -106,7 +107,7 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
       reapOrphans(() => apps.all().flatMap(({ present }) => present ?? []), host)
       const { leave, untilDeploying } = listenToSignals({ apps, host, shutdown, stopHost })
       shutdown.stopped.then(leave)
-      return closers.add(kind.followService(untilDeploying), ({ end }) => end())
+      return closers.add(kind.followService(untilDeploying), (service) => service?.end())
     }
 
     /** Lets the apps finish, side by side. They stay on the list as they are. */
@@ -125,10 +126,10 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
 }
 
 function joinFleet (config: HostConfig,
-  { apps, kind: { ways: { placeOf } }, side, host: { fleetMembership, dataDir, software, closers }, port, shutdown }: {
+  { apps, kind: { policy: { placeOf } }, own, host: { fleetMembership, dataDir, software, closers }, port, shutdown }: {
     apps: Apps,
     kind: Kind,
-    side: Side,
+    own: HostParts,
     host: Host,
     port: AdminPort,
     shutdown: Shutdown
@@ -136,27 +137,27 @@ function joinFleet (config: HostConfig,
 {
   const url = config.admin.publicUrl ? port.publicUrl : null
   closers.add(apps.onChange(fleetMembership.tellSoon), (end) => end())
-  fleetMembership.join({ folder: dataDir.folder, only: side.only, history: side.ownHistory,
+  fleetMembership.join({ folder: dataDir.folder, only: own.only, history: own.ownHistory,
     apps: () => apps.states().map(({ name, state }) => ({ app: name, state, url: url && url + placeOf(name).below })),
-    version: software.version, url, publish: side.events.publish, async serve ({ app, path, ...order }, asker, limits) {
+    version: software.version, url, publish: own.events.publish, async serve ({ app, path, ...order }, asker, limits) {
     // The sender may have written anything there.
     const { name } = apps.view(app)
     const { headers, ...answer } = await port.ask({ ...order, path: placeOf(name).below + path }, { ...asker,
-      token: null, until: null, via: 'fleet', ...(side.only === null && { apps: [name] }) }, limits)
+      token: null, until: null, via: 'fleet', ...(own.only === null && { apps: [name] }) }, limits)
     // Other members know the app by its own paths.
     return { ...answer,
       headers: { ...headers,
         ...(headers.location && { location: headers.location.replace(/^.*?(?=\/api\/v1\/)/, '') }) } }
-  } }, { ready: side.loadAfter ?? waitAtMost(port.loaded, LOAD_SITE_WITHIN_MS), shutdown, closers })
+  } }, { ready: own.loadAfter ?? waitAtMost(port.loaded, LOAD_SITE_WITHIN_MS), shutdown, closers })
 }
 
 function createHostDeck (
-  { apps, side, host: { dataDir, keeper, software, fleetMembership }, startedAt, upgrade, stop }: { apps: Apps,
-    side: Side, host: Host, startedAt: string, upgrade: JointUpgrade, stop: (actor: string) => Promise<void> }
+  { apps, own, host: { dataDir, keeper, software, fleetMembership }, startedAt, upgrade, stop }: { apps: Apps,
+    own: HostParts, host: Host, startedAt: string, upgrade: JointUpgrade, stop: (actor: string) => Promise<void> }
 ): AppsOfApi {
   return {
     ...apps,
-    past: pastOf(apps.opened, side.history),
+    past: pastOf(apps.opened, own.history),
 
     /** What is told of the process of this host. */
     about: () => ({ pid: process.pid, keeperPid: identifyKeeper(keeper)?.pid ?? null, ...software, startedAt,
@@ -177,7 +178,7 @@ function createHostDeck (
       stop(actor)
     },
 
-    ...side
+    ...own
   }
 }
 

@@ -23,7 +23,8 @@ export function hostOfUser (config: HostConfig): MakeKind {
   return (host, { apps, siteLoaded }) => {
     const { dataDir, keeper, log, terminal, software, scopes, closers } = host
     const isNext = keeper.role === 'next'
-    const { history, events, begin } = openRecord(config, host)
+    const record = openRecord(config, host)
+    const { history, events } = record
     /** Not before this is the only master. */
     let alerts: HostAlerts | null = null
     const records = createRecords({ folder: dataDir.folder, log,
@@ -32,46 +33,63 @@ export function hostOfUser (config: HostConfig): MakeKind {
           ? 'the records of the apps are written again'
           : `the records of the apps cannot be written (${reason}): the next start of the host may not know what is asked of it now` }) })
 
-    return { records, events, ways: {
-      titleOf: (name) => name,
-      placeOf: (name) => ({ below: `/apps/${name}`, host: dataDir.folder }),
-      readConfig: readConfigOf,
-      keepsOrders: true,
-      // After a death the workers serve by themselves: whoever wants to know how they are comes first.
-      turns: createTurns({ atOnce: cpuCount(),
-        after: keeper.predecessor && !isNext ? waitAtMost(siteLoaded, LOAD_SITE_WITHIN_MS) : undefined }),
-      rolloutTurns: createTurns({ atOnce: cpuCount(), turnMs: ROLLOUT_TURN_MS }),
-      tellHostOf: (name): HostServices['tellHost'] => (event, sender) =>
-        scopes.outside(() => alerts?.hear(name, event, sender)),
-      openFolder (folder, ofApp) {
-        const opened = openDataDir(folder)
-        return { dataDir: opened, log: ofApp.add(createLog(opened.logFile), ({ close }) => close()) }
+    return {
+      records,
+
+      events,
+
+      policy: {
+        titleOf: (name) => name,
+        placeOf: (name) => ({ below: `/apps/${name}`, host: dataDir.folder }),
+        readConfig: readConfigOf,
+        keepsOrders: true,
+        // After a death the workers serve by themselves: whoever wants to know how they are comes first.
+        turns: createTurns({ atOnce: cpuCount(),
+          after: keeper.predecessor && !isNext ? waitAtMost(siteLoaded, LOAD_SITE_WITHIN_MS) : undefined }),
+        rolloutTurns: createTurns({ atOnce: cpuCount(), turnMs: ROLLOUT_TURN_MS }),
+        tellHostOf: (name): HostServices['tellHost'] => (event, sender) =>
+          scopes.outside(() => alerts?.hear(name, event, sender)),
+        openFolder (folder, ofApp) {
+          const opened = openDataDir(folder)
+          return { dataDir: opened, log: ofApp.add(createLog(opened.logFile), ({ close }) => close()) }
+        }
+      },
+
+      // An app may take its time, and fail: the pages of the host are there meanwhile.
+      openFirst: async () => null,
+
+      begin () {
+        record.begin()
+        const { publicUrl = '' } = config.admin
+        const made = alerts = closers.add(
+          createHostAlerts({ history, events, log, apps: () => apps().all(),
+            about: { url: publicUrl.replace(/\/+$/, '') || null, folder: dataDir.folder, version: software.version } }),
+          ({ close }) => close()
+        )
+        const adoptions = closers.add(createAdoptions({ folder: dataDir.folder, apps: apps(), log }),
+          ({ close }) => close())
+        return { history, events, alerts: made.alerts, notices: made.notices, adoptions, options: config, only: null,
+          ownHistory: history }
+      },
+
+      tellStart (port) {
+        terminal.line(
+          `clusterdeck ${software.version}  host of ${apps().all().length} apps  ${dataDir.folder}\n  admin  ${port.publicUrl}`
+        )
+        tellOfLost()
+        events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: software })
+        if (isNext)
+          events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system',
+            message: `clusterdeck ${software.version} on Node ${software.nodeVersion}`, detail: { to: software } })
+      },
+
+      followService: () => tellHostService({ apps: apps(), keeper }),
+
+      tellStop (startedAt, how) {
+        events.publish({ type: 'master.stopped', pid: process.pid, uptimeMs: Date.now() - Date.parse(startedAt),
+          code: 0, ...how })
       }
-    }, openFirst: async () => null, begin () {
-      begin()
-      const { publicUrl = '' } = config.admin
-      const made = alerts = closers.add(
-        createHostAlerts({ history, events, log, apps: () => apps().all(),
-          about: { url: publicUrl.replace(/\/+$/, '') || null, folder: dataDir.folder, version: software.version } }),
-        ({ close }) => close()
-      )
-      const adoptions = closers.add(createAdoptions({ folder: dataDir.folder, apps: apps(), log }),
-        ({ close }) => close())
-      return { history, events, alerts: made.alerts, notices: made.notices, adoptions, options: config, only: null,
-        ownHistory: history }
-    }, tellStart (port) {
-      terminal.line(
-        `clusterdeck ${software.version}  host of ${apps().all().length} apps  ${dataDir.folder}\n  admin  ${port.publicUrl}`
-      )
-      tellOfLost()
-      events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: software })
-      if (isNext)
-        events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system',
-          message: `clusterdeck ${software.version} on Node ${software.nodeVersion}`, detail: { to: software } })
-    }, followService: () => tellHostService({ apps: apps(), keeper }), watch () {}, tellStop (startedAt, how) {
-      events.publish({ type: 'master.stopped', pid: process.pid, uptimeMs: Date.now() - Date.parse(startedAt), code: 0,
-        ...how })
-    } }
+    }
 
     /** Writes the end of a master that has died, which it could not write itself. */
     function tellOfLost () {

@@ -92,7 +92,7 @@ export function openDataDir (wanted: string) {
 
     /** `how`: the next master has announced itself, or is about to */
     release ({ handsOver }: { handsOver: boolean }) {
-      // It is another one's, or was let go of before.
+      // Another master has the folder, or this one has let go of it before.
       if (!lock) return
       if (!handsOver) announcements.forEach(withdrawAnnouncement)
       lock.release()
@@ -126,7 +126,7 @@ export function openDataDir (wanted: string) {
       }
     },
 
-    /** What runs of the app, where it is the only one of its master. */
+    /** What runs of the app, where its master has no other app. */
     runs: { file: fileOf('runs.json'),
       read: (): unknown => readJson(newestOf(fileOf('runs.json'), path.join(wanted, 'runs.json'))) },
 

@@ -48,7 +48,7 @@ export function tellServiceManager (
     if (type === 'keeper.lost') notify(`MAINPID=${process.pid}`)
     // After an upgrade the next master goes on from here.
     if (type !== 'master.stopped' || cause !== 'upgrade') tellState()
-    // The one before may have died without a word, which is told now.
+    // The master before this one may have died, and this one tells its end now.
     if (type === 'master.stopped' && cause !== 'master-lost') stopTelling()
   }
 
