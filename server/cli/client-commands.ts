@@ -14,7 +14,7 @@ import { addDeckOptions, namesDeck } from './deck-options.ts'
 import { decksTable } from './decks-table.ts'
 import { diagnoseCommand, endConnectionsCommand, killCommand } from './diagnose.ts'
 import { doctorCommand, doctorHere, isBeforeStart } from './doctor.ts'
-import { findHostOrDeck, findMasterOrHost } from './find-master.ts'
+import { findHostMeant, findMasterOrHost } from './find-master.ts'
 import { fleetCommand } from './fleet.ts'
 import { historyCommand } from './history.ts'
 import { fleetOptions } from './host-fleet.ts'
@@ -209,7 +209,7 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
       'clusterdeck profile --since 10m'
     ).example('what a release brought', 'clusterdeck profile --release r9 --before-release r8')
   addCommand('upgrade', 'switch to the installed version of clusterdeck, or to another node, without downtime',
-    upgradeCommand, { onlyHere: 'a master is upgraded on its own machine', find: findHostOrDeck }).option(
+    upgradeCommand, { onlyHere: 'a master is upgraded on its own machine', find: findHostMeant }).option(
       '--node <path>',
       'node binary of the next master (default: the current one)'
     ).option('--wait', 'wait for the end; fail if the upgrade fails').option('--note <text>', 'why, for the history')

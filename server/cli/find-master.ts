@@ -103,13 +103,12 @@ export async function findMasterOrHost (options: Said & { host?: true, apps?: st
   }
 }
 
-/** Finds the host of the app that is meant, or that of this user where no app that runs is meant; else a deck of its own. */
-export async function findHostOrDeck (options: Said, place: Place): Promise<Master> {
-  const master = await findMasterOrHost(options, place, ['app-not-running'])
-  return master.app ? hostOf(master) : master
+/** Finds the host of the app that is meant, or that of this user where no app that runs is meant. */
+export async function findHostMeant (options: Said, place: Place): Promise<Master> {
+  return hostOf(await findMasterOrHost(options, place, ['app-not-running']))
 }
 
-/** `master`: of the host, or of an app of it */
+/** `master`: of a host, which a deck in the foreground is, too, or of an app of it */
 function hostOf (master: Master): Master {
   const { hostUrl: url, hostDir: dataDir } = master.app ?? { hostUrl: master.url, hostDir: master.dataDir }
   return { ...master, url, dataDir, app: null, below: '/host' }
