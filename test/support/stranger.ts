@@ -1,5 +1,8 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { chmodSync, copyFileSync, existsSync } from 'node:fs'
+import path from 'node:path'
+import { tempFolder } from './folder.ts'
 import type { TestContext } from 'node:test'
 
 export const OTHER_UID = 54_321
@@ -19,11 +22,26 @@ server.once('listening', () => process.stdout.write(server.address().port + '\\n
 server.on('error', () => setTimeout(listen, 5))
 listen()`
 
+let copy = ''
+
+/** A Node that another user can run: this one, or a copy where the folder of this one is closed to others. */
+export function nodeForOthers (): string {
+  if (!spawnSync(process.execPath, ['--version'], { uid: OTHER_UID, gid: OTHER_UID, cwd: '/' }).error)
+    return process.execPath
+  if (!existsSync(copy)) {
+    const folder = tempFolder()
+    chmodSync(folder, 0o755)
+    copy = path.join(folder, 'node')
+    copyFileSync(process.execPath, copy)
+  }
+  return copy
+}
+
 /** A server of another user, which answers whatever it is asked. It takes a port as soon as that is free. */
 export function startStranger (t: Pick<TestContext, 'after'>,
   { host = '127.0.0.1', port = 0, uid = OTHER_UID }: { host?: string, port?: number, uid?: number } = {})
 {
-  const child = spawn(process.execPath, ['-e', CODE, String(port), host], { uid, gid: uid, cwd: '/',
+  const child = spawn(nodeForOthers(), ['-e', CODE, String(port), host], { uid, gid: uid, cwd: '/',
     stdio: ['ignore', 'pipe', 'inherit'] })
   t.after(() => child.kill('SIGKILL'))
   const heard = { port: 0, text: '' }

@@ -8,6 +8,7 @@ import { expectOwner, NOBODY, ownerOf } from '../../../server/system/connection-
 import { openHistory } from '../../../db/history.ts'
 import { createSessions } from '../../../server/admin/sessions.ts'
 import { fake } from '../../support/fake.ts'
+import { nodeForOthers } from '../../support/stranger.ts'
 
 const OTHER_UID = 54_321
 const isLinux = process.platform === 'linux'
@@ -150,7 +151,7 @@ async function connectAs (t: TestContext, server: net.Server,
   const { port } = server.address() as net.AddressInfo
   const code =
     `require('net').connect({ port: ${port}, host: '127.0.0.1', localAddress: '${from.address}', localPort: ${from.port} }).resume()`
-  const child = spawn(process.execPath, ['-e', code], { uid, gid: uid, stdio: 'ignore', cwd: '/' })
+  const child = spawn(nodeForOthers(), ['-e', code], { uid, gid: uid, stdio: 'ignore', cwd: '/' })
   t.after(() => child.kill('SIGKILL'))
   const [socket] = await once(server, 'connection')
   t.after(() => socket.destroy())

@@ -9,7 +9,7 @@ import { sendRequest } from '../../../server/system/http.ts'
 import { identifyProcess, pidNamespace } from '../../../server/system/process-identity.ts'
 import { whyAbsent, whyNotTold } from '../../../server/system/recipient.ts'
 import { until } from '../../support/until.ts'
-import { lacksStrangers, OTHER_UID, startStranger } from '../../support/stranger.ts'
+import { lacksStrangers, nodeForOthers, OTHER_UID, startStranger } from '../../support/stranger.ts'
 import { fake } from '../../support/fake.ts'
 
 const HERE = identifyProcess(process.pid)
@@ -52,7 +52,7 @@ for (const host of ['127.0.0.1', '::1']) {
 test('a connection that waits to be taken is told nothing: it could be anybody\'s', { skip: lacksStrangers },
   async (t) => {
     // It listens, and does nothing else any more.
-    const child = spawn(process.execPath, ['-e',
+    const child = spawn(nodeForOthers(), ['-e',
       'const s = require(\'net\').createServer().listen(0, \'127.0.0.1\', () => { require(\'fs\').writeSync(1, s.address().port + \'\\n\'); for (;;); })'],
       { uid: OTHER_UID, gid: OTHER_UID, cwd: '/', stdio: ['ignore', 'pipe', 'ignore'] })
     t.after(() => child.kill('SIGKILL'))
