@@ -5,13 +5,13 @@ import { openSqlite, type Db } from './sqlite.ts'
 import { createTokens } from './tokens.ts'
 
 const BUSY_TIMEOUT_MS = 5000
-/** So many are copied between two looks at the signal. */
+/** So many pages are copied between two looks at the signal. */
 const PAGES = 1000
 
 /**
- * Copies a database that another process may be writing to. That one waits for nothing. Whoever is signed in, and the
- * answers to requests that may be repeated, belong to the master that runs, and are left out. `hasSecrets`: the copy
- * has the alerts, whose settings have passwords and keys.
+ * Copies a database that a master may be writing to. The master waits for nothing. Its sessions, and the answers that it
+ * keeps for repeated requests, are left out. `hasSecrets`: the copy has the alerts, whose settings have passwords and
+ * keys.
  * @returns how many alerts are left out
  * @throws what SQLite says, and the reason of the signal
  */
@@ -42,7 +42,7 @@ export async function copyDatabase (file: string, copy: string,
 }
 
 /**
- * Checks a copy that nobody vouches for. Returns how many tokens it has.
+ * Checks a copy that anybody may have made. Returns how many tokens it has.
  * @throws {DeckError} `data-dir-unusable`: of a newer version, or damaged; and what SQLite says
  */
 export function checkCopy (file: string): number {
@@ -54,7 +54,7 @@ export function checkCopy (file: string): number {
   })
 }
 
-/** Lets the tokens of a database be valid below another admin token. `root`: the mark of that one */
+/** Makes the tokens of a database valid below another admin token. `root`: see `rootOf` of admin/tokens.ts */
 export function moveTokens (file: string, root: string) {
   using(openSqlite(file), (db) => createTokens(db).moveTo(root))
 }

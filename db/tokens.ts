@@ -91,7 +91,7 @@ export function createTokens (db: Db) {
       removeOthers.run(root)
     },
 
-    /** Another admin token is above them from now on. */
+    /** Makes all of them valid below another admin token. */
     moveTo (root: string) {
       setRoot.run(root)
     }

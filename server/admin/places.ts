@@ -13,7 +13,7 @@ const OF_PORT = /^\/(?:sign-in|sign-out|assets\/[^?]*)(?=$|\?)/
 /** The host answers these calls itself; every other short path of the API may mean the only app. */
 const HOST_CALL = /^\/api\/v1\/(?:host|apps|tokens|sign-in-links|openapi\.json)(?=$|[/?])/
 
-const BESIDE_ONLY = /^\/(?:api\/v1\/(?:host|apps)|apps\/[^/?]+\/(?:healthz|readyz))(?=$|[/?])/
+const OF_HOST = /^\/(?:api\/v1\/(?:host|apps)|apps\/[^/?]+\/(?:healthz|readyz))(?=$|[/?])/
 
 /** `url`: below the base path of the port */
 export function locate (url: string): Place {
@@ -29,9 +29,9 @@ export function locate (url: string): Place {
   return place(url, inside, name)
 }
 
-/** Whether the host answers it where all other paths of the port are those of its only app. */
+/** Tells whether the host answers a path where all other paths of the port belong to its only app. */
 export function isOfHost ({ goesTo }: Place): boolean {
-  return BESIDE_ONLY.test(goesTo)
+  return OF_HOST.test(goesTo)
 }
 
 /** A short path of the API means the only app. `only`: its name. */

@@ -13,8 +13,8 @@ import type { Ask } from './mcp.ts'
 import type { Refusal } from './anonymous-limiter.ts'
 
 /**
- * What stands behind the admin port: the guard looks at everything first, then a site answers: that of the host itself,
- * or of an app.
+ * What stands behind the admin port: the guard looks at everything first, then the site of the host or of an app
+ * answers.
  */
 export type Sites = ReturnType<typeof createSites>
 

@@ -164,7 +164,7 @@ function useStore<T> (work: () => T): T {
   }
 }
 
-/** Returns what marks the tokens that are below the token of a data folder, and does not tell that one. */
+/** Returns what marks the tokens that are valid below an admin token. `owner`: that token, which the mark does not tell */
 export function rootOf (owner: string): string {
   return hashOf(`root of tokens ${owner}`)
 }

@@ -22,7 +22,7 @@ type By = { actor: string }
 export type OpenedApp = { deck: Deck, history: History, run: <T>(work: () => T) => T }
 /** see host/apps.js */
 export type Apps = {
-  /** the name of the app that the host is there for alone; null: it has those of its user */
+  /** the name of the only app of a host in the foreground; null: the host has all apps of its user */
   only: string | null,
   /** by name; it asks the histories of all of them */
   list: () => AppView[],

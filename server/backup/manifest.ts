@@ -27,7 +27,7 @@ export function placesOf (
     ...apps.map(({ record: { id, dataDir } }) => ({ inside: path.join('apps', id), dataDir }))]
 }
 
-/** The names of the files of such a folder that there may be. */
+/** The names of the files that such a folder may have. */
 export const filesOf = (
   { hasSecrets }: Pick<Manifest, 'hasSecrets'>
 ): string[] => [HISTORY, ...hasSecrets ? SECRETS : []]

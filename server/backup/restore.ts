@@ -21,7 +21,7 @@ const LEFT_BEHIND = [HISTORY, `${HISTORY}-wal`, `${HISTORY}-shm`, 'memory.json',
 
 /**
  * Unpacks a backup into a folder of its own, and checks all that is in it.
- * @throws {DeckError} usage: it is none, or others could have written it
+ * @throws {DeckError} usage: the file is no backup, or others could have written it
  */
 export async function openBackup (file: string): Promise<Backup> {
   const reason = whyPathDistrusted(file)
@@ -41,7 +41,7 @@ export async function openBackup (file: string): Promise<Backup> {
   }
 }
 
-/** @throws {Error} why it is none */
+/** @throws {Error} why the folder has no backup */
 function readBackup (staging: string): Manifest & { tokens: number } {
   const content = readJson(path.join(staging, MANIFEST_FILE))
   if (Object(content).format > FORMAT) throw new Error('it is of a newer clusterdeck')
@@ -65,7 +65,7 @@ function readBackup (staging: string): Manifest & { tokens: number } {
   return { ...manifest, tokens: tokens.reduce((sum, each) => sum + each, 0) }
 }
 
-/** @throws {Error} two would be in one place, or it is not said where */
+/** @throws {Error} two apps would be in one place, or a place is unknown */
 function checkPlaces ({ apps }: Manifest) {
   for (const key of ['id', 'name', 'dataDir'] as const) {
     const values = apps.map(({ record }) => record[key])

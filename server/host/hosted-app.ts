@@ -307,7 +307,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     else if (recovery.isPausing) openAgain()
   }
 
-  /** `by`: a part that is not open yet is drained once it is */
+  /** A part that is not open yet is drained once it is. */
   function drainPart ({ actor }: StopOrder) {
     if (part?.isOpen) part.app.deck.dispatch({ type: 'stop', actor })
     become('stopping')
