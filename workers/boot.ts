@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
-import { BOOT_VARIABLE, type BootSettings } from './protocol.ts'
+import { closeSync, readSync } from 'node:fs'
+import { BOOT_VARIABLE, START_DESCRIPTOR, type BootSettings } from './protocol.ts'
 import { beginPreloads } from './preloads.ts'
 import { startWorker } from './worker.ts'
 
@@ -7,6 +8,8 @@ const { [BOOT_VARIABLE]: settings } = process.env
 
 if (settings && cluster.isWorker) {
   delete process.env[BOOT_VARIABLE]
+  readSync(START_DESCRIPTOR, new Uint8Array(1))
+  closeSync(START_DESCRIPTOR)
   const boot: BootSettings = JSON.parse(settings)
   // The app sees its options, and hands them on to its children, as it would without clusterdeck.
   if (boot.nodeOptions === null) delete process.env.NODE_OPTIONS

@@ -413,6 +413,8 @@ export function holdsFileOf (orderFile: string): string {
 
 /** Only the worker has it: boot.ts removes it, so that no child of the app takes itself for a worker. */
 export const BOOT_VARIABLE = 'CLUSTERDECK_BOOT'
+/** A worker waits for its end before it loads the app: the master sets limits of a process that is already there. */
+export const START_DESCRIPTOR = 4
 
 export const SLOT_VARIABLE = 'CLUSTERDECK_SLOT'
 

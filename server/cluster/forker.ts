@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
 import { removePassingSocket } from '../../workers/passing.ts'
-import { BOOT_VARIABLE, SLOT_VARIABLE, slotVariables } from '../../workers/protocol.ts'
+import { BOOT_VARIABLE, SLOT_VARIABLE, slotVariables, START_DESCRIPTOR } from '../../workers/protocol.ts'
 import { makeSessionOwners } from '../../workers/session-owners.ts'
 import { errorText } from '../errors.ts'
 import { isAsked } from '../lifecycle/readiness.ts'
@@ -147,7 +147,7 @@ export function createForker (
       // node:cluster looks into the NODE_OPTIONS of this process alone.
       const isUnseen = nodeOptions !== process.env.NODE_OPTIONS && ASKS_FOR_INSPECTOR.test(nodeOptions ?? '')
       const allExecArgv = isUnseen ? [...preloaded.execArgv, `--inspect-port=${inspectPort}`] : preloaded.execArgv
-      const stdio = ['inherit', output.stdout, output.stderr, 'ipc']
+      const stdio = ['inherit', output.stdout, output.stderr, 'ipc', 'pipe']
       cluster.setupPrimary({ exec: release.entry, args, execArgv: allExecArgv, inspectPort, cwd: folder, stdio })
       const boot: BootSettings = { code: WORKER_CODE,
         compileCache: compileCache === 'on' ? compileCacheFolder ?? null : null, nodeOptions: nodeOptions ?? null,
@@ -167,6 +167,7 @@ export function createForker (
         }))
       limitAsShell(shell, worker.process.pid)
       enter(worker.process.pid)
+      worker.process.stdio[START_DESCRIPTOR]?.destroy()
       return createWorkerHandle(worker, { ...hooks, onEnded, onExit }, { crashFile, orderFile }, stop)
 
       /** Its successor gets its inspector port and goes on in its log. */

@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { get } from '../support/asking.ts'
 import { findProcesses } from '../support/leftovers.ts'
 import { lacksSmallDisk, smallDisk } from '../support/small-disk.ts'
-import { rareTest } from '../support/rare.ts'
+import { rareOnly, rareTest } from '../support/rare.ts'
 import { until, untilFound } from '../support/until.ts'
 import { openUser, type User } from '../support/user.ts'
 import type { AppView } from '../../server/api/apps.ts'
@@ -228,7 +228,7 @@ test('what runs in a host after each way of its start', async (t) => {
     await untilAnother(before)
     await check('death of the master', apps, look)
   })
-  await t.test('death of master and keeper', async () => {
+  await t.test('death of master and keeper', { skip: rareOnly }, async () => {
     kill(user.managers())
     await user.startHost()
     await check('death of master and keeper', apps, look)
@@ -244,7 +244,7 @@ test('what runs in a host after each way of its start', async (t) => {
     await user.startHost()
     await check('planned restart', apps, look)
   })
-  await t.test('upgrade', async () => {
+  await t.test('upgrade', { skip: rareOnly }, async () => {
     const before = await pid()
     await askHost('/host/upgrade', 'POST', {})
     await untilAnother(before)
