@@ -1,6 +1,6 @@
 import { formatBytes, formatCommit, formatNames } from '../public/format.ts'
 import { changedParts } from './config/changed-parts.ts'
-import type { Preview } from './preview.ts'
+import type { Preview } from './api/shapes.ts'
 
 /** What a rollout would do, for people: the same in the page and on the command line. */
 type Fact = { name: string, value: string }

@@ -1,43 +1,12 @@
-import { DeckError, errorCode, type ErrorCode } from './errors.ts'
-import { strategyOf, strategyText, type Strategy, type StrategyWish } from './lifecycle/rollout/strategy.ts'
-import type { Drafted } from './releases/previews.ts'
-import type { Release } from './lifecycle/state.ts'
-import type { NewChange, Settings } from './config/settings.ts'
+import { DeckError, errorCode } from './errors.ts'
+import { strategyOf, strategyText, type StrategyWish } from './lifecycle/rollout/strategy.ts'
+import type { Preview, Strategy } from './api/shapes.ts'
+import type { Settings } from './config/settings.ts'
 import type { Supervisor } from './cluster/supervisor.ts'
 import type { Releases } from './releases/registry.ts'
 import type { History } from '../db/history.ts'
 import type { Jobs } from './jobs/jobs.ts'
 import type { Differences } from './releases/file-differences.ts'
-
-export type Preview = {
-  kind: 'deploy' | 'rollback',
-  /** the release that runs */
-  from: string,
-  /** null: a refusal says why it cannot be told */
-  release: Drafted | null,
-  /** of a commit; null: unknown, or there is nothing to do */
-  build: import('./releases/previews.ts').Preview['build'],
-  changed: Release['changed'],
-  /** null: unknown, or none */
-  commits: import('./releases/previews.ts').Preview['commits'],
-  /** `items`: the first; null: not known */
-  files:
-    | { added: number, changed: number, removed: number,
-      items: { name: string, change: 'added' | 'changed' | 'removed' }[] }
-    | null,
-  /** that were configured anew since they were read */
-  options: NewChange[],
-  /**
-   * `extraWorkers`: how many at most run beside those that are replaced; `extraBytes`: the memory that these take, if
-   * as much as the largest one now; null: not known
-   */
-  plan: { workers: number, text: string, strategy: Strategy, extraWorkers: number, extraBytes: number | null },
-  /** rollouts of its kind and size, newest first */
-  last: { rollout: number, state: string, release: string | null, startedAt: string, tookMs: number }[],
-  warnings: string[],
-  /** for which it would be refused; none: it would begin */
-  refusals: { code: ErrorCode, message: string }[]
-}
 
 /** These refusals of a rollout end by themselves, and whoever has made a release of a commit waits for that. */
 const BUSY = ['rollout-running', 'starting']

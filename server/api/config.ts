@@ -2,36 +2,9 @@ import { z } from 'zod'
 import { CHANGE } from '../config/options.ts'
 import { operation, type Resource } from './endpoint.ts'
 import { listOf } from './fields.ts'
+import { SETTING } from './shapes.ts'
 import { checkMatch, IF_MATCH, tagOf } from './preconditions.ts'
 import type { Deck } from '../deck.ts'
-
-export type Setting = z.infer<typeof SETTING>
-const VALUE = z.unknown().describe('null: nothing is set, or the value is secret')
-const FROM = z.string().nullable().describe('the file, the variable or the flag')
-const SOURCES = ['default', 'file', 'environment', 'flag', 'program'] as const
-
-const SETTING = z.strictObject({
-  name: z.string().meta({ description: 'its path in a config file', examples: ['drain.deadlineMs'] }),
-  value: VALUE,
-  source: z.enum([...SOURCES, 'operator']).describe(
-    'where the value comes from; `operator`: it was changed after the start'
-  ),
-  from: FROM,
-  configured: z.strictObject({ value: VALUE, source: z.enum(SOURCES), from: FROM }).nullable().describe(
-    'what it was at the start, if it was changed since; null: it was not'
-  ),
-  default: z.unknown(),
-  description: z.string(),
-  expected: z.string(),
-  unit: z.enum(['ms', 'bytes']).nullable().describe('of a number'),
-  takesEffect: z.enum(['now', 'deploy', 'start']).describe(
-    'when a change counts. `now`: at once, by PATCH /config; `deploy`: with the next deploy, which reads it again; `start`: with the next start of the master'
-  ),
-  isSecret: z.boolean().describe('whether its value may hold a secret; it is then not shown'),
-  isUsed: z.boolean().describe(
-    'false: it means nothing for the program that runs: it is for Node.js alone and the program is another one, or the other way round'
-  )
-}).meta({ id: 'Setting' })
 
 const SETTINGS = listOf(SETTING).meta({ id: 'Settings' })
 

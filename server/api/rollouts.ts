@@ -8,7 +8,7 @@ import { PAGE_QUERY } from './filters.ts'
 import { durationParam } from './input.ts'
 import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf, type Past } from './preconditions.ts'
 import { usualOf } from './usual-duration.ts'
-import { RELEASE, VERDICT, STEP, MOMENT, HOOK, COMPARISON } from './shapes.ts'
+import { COMPARISON, HOOK, MOMENT, PREVIEW, ROLLOUT_STATE, STEP, STRATEGY, VERDICT } from './shapes.ts'
 import type { ServerResponse } from 'node:http'
 import type { RolloutView } from '../lifecycle/rollout/record.ts'
 import type { Deck } from '../deck.ts'
@@ -16,24 +16,16 @@ import type { History } from '../../db/history.ts'
 
 const MAX_WAIT_MS = 5 * 60_000
 
-const USED_STRATEGY = z.strictObject({ order: z.enum(['start-first', 'stop-first']).optional(), surge: NUMBER,
-  minReadyMs: COUNT, canary: z.strictObject({ workers: COUNT, durationMs: COUNT }).nullable(),
-  limits: z.strictObject({ crashes: COUNT, errorRate: z.number(), p99Ratio: z.number(), slowerMs: COUNT.optional(),
-    warmupMs: COUNT.optional(), minRequests: COUNT, readyTimeoutMs: COUNT.optional() }), progressDeadlineMs: COUNT,
-  onFailure: z.enum(['rollback', 'hold']), guardMs: COUNT.optional() })
-
 export type Rollout = z.infer<typeof ROLLOUT>
 /** One replacement of workers by new ones. */
 export const ROLLOUT = z.strictObject({ id: NUMBER, kind: z.enum(['restart', 'deploy', 'rollback']),
-  state: z.enum(['preparing', 'canary', 'rolling', 'paused', 'held', 'rolling-back', 'succeeded', 'rolled-back',
-    'failed']),
+  state: ROLLOUT_STATE,
   pausedIn: z.enum(['preparing', 'canary', 'rolling']).nullable().describe('the state in which it was paused or held'),
   done: z.boolean(), from: RELEASE_NAME, to: RELEASE_NAME.nullable().describe('null: the release is not prepared yet'),
   actor: ACTOR,
   client: z.enum(['dashboard', 'cli', 'api', 'agent']).nullable().describe(
     'the program that started it; null: it was not started over the admin port'
-  ).optional(), note: z.string().nullable(), strategy: USED_STRATEGY,
-  crashes: COUNT.describe('crashes of the new release'),
+  ).optional(), note: z.string().nullable(), strategy: STRATEGY, crashes: COUNT.describe('crashes of the new release'),
   verdicts: z.array(VERDICT).describe('oldest first, the last 50'),
   comparison: COMPARISON.nullable().describe('the last figures of both sides').optional(),
   canaryEndsAt: TIME.nullable(), pausedAt: TIME.nullable().describe('when it was paused or held').optional(),
@@ -57,59 +49,6 @@ const ROLLOUT_STORY = z.strictObject({ ...ROLLOUT.shape,
   usual: z.strictObject({ tookMs: COUNT, count: NUMBER }).nullable().describe(
     'the median time of the last 20 successful rollouts of its kind, and how many these are; null: fewer than three'
   ) }).meta({ id: 'RolloutStory' })
-
-const COMMITS = z.strictObject({
-  items: z.array(z.strictObject({ commit: z.string(), at: TIME, author: z.string(), subject: z.string() })).describe(
-    'newest first'
-  ),
-  hasMore: z.boolean()
-})
-
-/** What a rollout would do. */
-const PREVIEW = z.strictObject({ kind: z.enum(['deploy', 'rollback']),
-  from: RELEASE_NAME.describe('the release that runs'),
-  release: z.strictObject({
-    ...RELEASE.pick({ mode: true, entry: true, path: true, cwd: true, source: true, package: true, git: true }).shape,
-    id: RELEASE_NAME,
-    isNew: z.boolean().describe('false: the release is known already'),
-    arguments: COUNT.describe('how many; they may hold secrets'),
-    nodeOptions: COUNT.describe('how many; they may hold secrets'),
-    hooks: z.array(z.enum(['beforeDeploy', 'afterDeploy'])).describe('commands that run with it')
-  }).nullable().describe('what would run; null: a refusal says why that is not known'),
-  build: z.strictObject({ text: z.string().describe('the commands, for people'),
-    isGuess: z.boolean().describe('true: hooks.build is not set'),
-    packages: z.enum(['kept', 'installed']).nullable().describe(
-      'kept: those of the same lock file are linked; null: the command decides, or it is not known'
-    ) }).nullable().describe('how a commit would be built; null: there is nothing to do, or it is not known'),
-  changed: RELEASE.shape.changed.unwrap(),
-  commits: z.strictObject({ added: COMMITS, removed: COMMITS }).nullable().describe(
-    'between both releases, at most 20 each; null: none, or unknown'
-  ),
-  files: z.strictObject({ added: COUNT, changed: COUNT, removed: COUNT,
-    items: z.array(z.strictObject({ name: z.string(), change: z.enum(['added', 'changed', 'removed']) })).describe(
-      'at most 20'
-    ) }).nullable().describe(
-      'the files of its folder that differ from those of the release that runs, without packages; of a commit, those of its repository; null: not known'
-    ),
-  options: z.array(
-    z.strictObject({ name: z.string(), from: z.unknown().describe('null: nothing was set, or the value is secret'),
-      to: z.unknown(),
-      takesEffect: z.enum(['now', 'deploy', 'start']).describe(
-        'deploy: with this one; now: once it is set by PATCH /config, else at the next start; start: at the next start'
-      ) })
-  ).describe('options whose configuration has changed since it was read'),
-  plan: z.strictObject({ workers: COUNT, text: z.string(), strategy: USED_STRATEGY.required({ order: true }),
-    extraWorkers: COUNT.describe('how many at most run beside those that are replaced'),
-    extraBytes: COUNT.nullable().describe(
-      'the memory that these take, each as much as the largest worker now; null: not known'
-    ) }).describe('how it replaces the workers; `text` says it in a sentence'),
-  last: z.array(
-    z.strictObject({ rollout: NUMBER, state: ROLLOUT.shape.state, release: RELEASE_NAME.nullable(), startedAt: TIME,
-      tookMs: COUNT })
-  ).describe('the last three of its kind and size, newest first'), warnings: z.array(z.string()),
-  refusals: z.array(z.strictObject({ code: z.string(), message: z.string() })).describe(
-    'all reasons for which it would be refused; none: it would begin'
-  ) }).meta({ id: 'Preview' })
 
 /** Errors that refuse a rollout. */
 export const ROLLOUT_PROBLEMS: readonly ErrorCode[] = Object.freeze(['rollout-running', 'upgrade-running', 'starting',

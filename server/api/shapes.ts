@@ -250,3 +250,115 @@ export const EVENT = z.strictObject({ id: NUMBER.describe('ascending, never used
   code: z.int().nullable(), signal: z.string().nullable(), uptimeMs: COUNT.nullable(),
   message: z.string().nullable().describe('one sentence for people'),
   detail: z.record(z.string(), z.unknown()).nullable() }).meta({ id: 'Event' })
+
+export const ROLLOUT_STATE = z.enum(['preparing', 'canary', 'rolling', 'paused', 'held', 'rolling-back', 'succeeded',
+  'rolled-back', 'failed'])
+
+export type Limits = z.infer<typeof LIMITS>
+const LIMITS = z.strictObject({ crashes: COUNT.describe('how many of its workers may crash'),
+  errorRate: z.number().describe('by how much its share of 5xx answers may exceed that of the old workers, 0…1'),
+  p99Ratio: z.number().describe('how many times the old workers\' latency its own may be'),
+  slowerMs: COUNT.describe('by how many ms it has to be slower as well'),
+  warmupMs: COUNT.describe('how long the latency of a worker does not count'),
+  minRequests: COUNT.describe('fewer than this are no ground for a judgement'),
+  readyTimeoutMs: COUNT.describe('in place of ready.timeoutMs').optional() })
+
+export type Strategy = z.infer<typeof STRATEGY>
+/** How a rollout replaces workers. */
+export const STRATEGY = z.strictObject({
+  order: z.enum(['start-first', 'stop-first']).describe(
+    'whether the new worker of a slot starts beside the old one, or after its end'
+  ),
+  surge: NUMBER.describe('how many slots are replaced at a time'),
+  minReadyMs: COUNT.describe('how long a new worker has to be ready before the old one drains'),
+  canary: z.strictObject({ workers: COUNT, durationMs: COUNT }).nullable().describe(
+    'this many new workers serve beside all old ones for this time, and are judged'
+  ),
+  limits: LIMITS.describe('beyond which a release is not to be trusted'),
+  progressDeadlineMs: COUNT.describe('a rollout that comes no further for this long fails; paused time does not count'),
+  onFailure: z.enum(['rollback', 'hold']).describe('hold: it stops where it is and waits for an operator'),
+  guardMs: COUNT.describe('how long a release that was deployed is watched').optional()
+})
+
+const COMMITS = z.strictObject({
+  items: z.array(z.strictObject({ commit: z.string(), at: TIME, author: z.string(), subject: z.string() })).describe(
+    'newest first'
+  ),
+  hasMore: z.boolean()
+})
+
+export type Preview = z.infer<typeof PREVIEW>
+/** What a rollout would do. */
+export const PREVIEW = z.strictObject({ kind: z.enum(['deploy', 'rollback']),
+  from: RELEASE_NAME.describe('the release that runs'),
+  release: z.strictObject({
+    ...RELEASE.pick({ mode: true, entry: true, path: true, cwd: true, source: true, package: true, git: true }).shape,
+    id: RELEASE_NAME,
+    isNew: z.boolean().describe('false: the release is known already'),
+    arguments: COUNT.describe('how many; they may hold secrets'),
+    nodeOptions: COUNT.describe('how many; they may hold secrets'),
+    hooks: z.array(z.enum(['beforeDeploy', 'afterDeploy'])).describe('commands that run with it')
+  }).nullable().describe('what would run; null: a refusal says why that is not known'),
+  build: z.strictObject({ text: z.string().describe('the commands, for people'),
+    isGuess: z.boolean().describe('true: hooks.build is not set'),
+    packages: z.enum(['kept', 'installed']).nullable().describe(
+      'kept: those of the same lock file are linked; null: the command decides, or it is not known'
+    ) }).nullable().describe('how a commit would be built; null: there is nothing to do, or it is not known'),
+  changed: RELEASE.shape.changed.unwrap(),
+  commits: z.strictObject({ added: COMMITS, removed: COMMITS }).nullable().describe(
+    'between both releases, at most 20 each; null: none, or unknown'
+  ),
+  files: z.strictObject({ added: COUNT, changed: COUNT, removed: COUNT,
+    items: z.array(z.strictObject({ name: z.string(), change: z.enum(['added', 'changed', 'removed']) })).describe(
+      'at most 20'
+    ) }).nullable().describe(
+      'the files of its folder that differ from those of the release that runs, without packages; of a commit, those of its repository; null: not known'
+    ),
+  options: z.array(
+    z.strictObject({ name: z.string(), from: z.unknown().describe('null: nothing was set, or the value is secret'),
+      to: z.unknown(),
+      takesEffect: z.enum(['now', 'deploy', 'start']).describe(
+        'deploy: with this one; now: once it is set by PATCH /config, else at the next start; start: at the next start'
+      ) })
+  ).describe('options whose configuration has changed since it was read'),
+  plan: z.strictObject({ workers: COUNT, text: z.string(), strategy: STRATEGY,
+    extraWorkers: COUNT.describe('how many at most run beside those that are replaced'),
+    extraBytes: COUNT.nullable().describe(
+      'the memory that these take, each as much as the largest worker now; null: not known'
+    ) }).describe('how it replaces the workers; `text` says it in a sentence'),
+  last: z.array(
+    z.strictObject({ rollout: NUMBER, state: ROLLOUT_STATE, release: RELEASE_NAME.nullable(), startedAt: TIME,
+      tookMs: COUNT })
+  ).describe('the last three of its kind and size, newest first'), warnings: z.array(z.string()),
+  refusals: z.array(z.strictObject({ code: z.string(), message: z.string() })).describe(
+    'all reasons for which it would be refused; none: it would begin'
+  ) }).meta({ id: 'Preview' })
+
+const VALUE = z.unknown().describe('null: nothing is set, or the value is secret')
+const FROM = z.string().nullable().describe('the file, the variable or the flag')
+const SOURCES = ['default', 'file', 'environment', 'flag', 'program'] as const
+
+export type Setting = z.infer<typeof SETTING>
+/** An option with its value. */
+export const SETTING = z.strictObject({
+  name: z.string().meta({ description: 'its path in a config file', examples: ['drain.deadlineMs'] }),
+  value: VALUE,
+  source: z.enum([...SOURCES, 'operator']).describe(
+    'where the value comes from; `operator`: it was changed after the start'
+  ),
+  from: FROM,
+  configured: z.strictObject({ value: VALUE, source: z.enum(SOURCES), from: FROM }).nullable().describe(
+    'what it was at the start, if it was changed since; null: it was not'
+  ),
+  default: z.unknown(),
+  description: z.string(),
+  expected: z.string(),
+  unit: z.enum(['ms', 'bytes']).nullable().describe('of a number'),
+  takesEffect: z.enum(['now', 'deploy', 'start']).describe(
+    'when a change counts. `now`: at once, by PATCH /config; `deploy`: with the next deploy, which reads it again; `start`: with the next start of the master'
+  ),
+  isSecret: z.boolean().describe('whether its value may hold a secret; it is then not shown'),
+  isUsed: z.boolean().describe(
+    'false: it means nothing for the program that runs: it is for Node.js alone and the program is another one, or the other way round'
+  )
+}).meta({ id: 'Setting' })

@@ -1,7 +1,7 @@
 import { textOfValue, valueFromText } from '../config/value-text.ts'
 import { formatTable } from './output.ts'
 import { misuse } from './usage.ts'
-import type { Setting } from '../api/config.ts'
+import type { Setting } from '../api/shapes.ts'
 import type { Context } from './commands.ts'
 
 /** Prints the options of a running master, or changes some. `given`: `drain.deadlineMs=10000`. */

@@ -13,7 +13,7 @@ import type { Context, Options } from './commands.ts'
 import type { Steering } from '../config/steering.ts'
 import type { Rollout } from '../api/rollouts.ts'
 import type { Status } from '../api/cluster.ts'
-import type { Preview } from '../preview.ts'
+import type { Preview } from '../api/shapes.ts'
 import type { Run } from '../api/jobs.ts'
 
 /** How long one call waits for the end of a rollout; short enough to show its progress. */
@@ -176,7 +176,7 @@ async function previewRollout ({ api, answer }: Context, order: Record<string, u
   answer(preview, () => previewText(preview))
   const [first] = preview.refusals
   if (!first) return
-  throw new DeckError(first.code,
+  throw new DeckError(isErrorCode(first.code) ? first.code : 'not-possible',
     `the ${preview.kind} would be refused: ${preview.refusals.map(({ message }) => message).join('; ')}`)
 }
 

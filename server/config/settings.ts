@@ -1,10 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { DeckError } from '../errors.ts'
-import { originOf, valueOf, withValues, type Config, type Origin } from './config.ts'
+import { originOf, valueOf, withValues, type Config } from './config.ts'
 import { OPTIONS, type Option } from './option-list.ts'
 import { isUsed } from './runtime-options.ts'
 import { withoutUrlSecrets } from '../system/without-url-secrets.ts'
+import type { Setting } from '../api/shapes.ts'
 
 export type Settings = ReturnType<typeof createSettings>
 /** null for what is secret */
@@ -16,27 +17,6 @@ export type RememberedChange = { name: string, value: unknown, configured: unkno
  * runs, else with the next start.
  */
 export type NewChange = Change & Pick<Option, 'takesEffect'>
-/** An option with its value. */
-export type Setting = {
-  /** its path in a config file */
-  name: string,
-  /** null where nothing is set, or where it is secret */
-  value: unknown,
-  source: 'default' | 'operator' | Origin['source'],
-  /** the file, the variable or the flag */
-  from: string | null,
-  /** what an operator has changed since the start; null: nothing */
-  configured: { value: unknown } & Origin | { value: unknown, source: 'default', from: null } | null,
-  default: unknown,
-  description: string,
-  expected: string,
-  unit: 'ms' | 'bytes' | null,
-  takesEffect: Option['takesEffect'],
-  isSecret: boolean,
-  /** false: it means nothing for the program that runs */
-  isUsed: boolean
-}
-
 /** The end of the refusal to change an option: another way to the same for now. */
 const OTHER_WAYS: Readonly<Record<string, string>> = Object.freeze({
   workers: '; PUT /api/v1/scale changes how many run now'

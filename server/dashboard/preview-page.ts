@@ -5,7 +5,7 @@ import { commitOfForm, strategyOfForm } from './strategy-form.ts'
 import type { Deck } from '../deck.ts'
 import type { Powers } from './powers.ts'
 import type { Ref } from '../releases/git.ts'
-import type { Preview } from '../preview.ts'
+import type { Preview } from '../api/shapes.ts'
 
 /**
  * What the dialog of a deploy shows of it before it begins.

@@ -10,7 +10,7 @@ import { lookThroughApp, type AppFiles } from '../releases/app-files.ts'
 import { descriptorsOf, isThere, lookAtDisk, lookAtMachine, type Disk, type Machine } from './machine.ts'
 import { appNodeVersion } from './node-lines.ts'
 import type { Config } from '../config/config.ts'
-import type { Setting } from '../config/settings.ts'
+import type { Setting } from '../api/shapes.ts'
 import type { Health } from '../health.ts'
 
 /** All that the checks go by, as plain data. */

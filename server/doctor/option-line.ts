@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { quoteWord } from '../../public/command-text.ts'
 import { OPTIONS } from '../config/option-list.ts'
-import type { Setting } from '../config/settings.ts'
+import type { Setting } from '../api/shapes.ts'
 import type { Mend } from './finding.ts'
 
 /** `configFile`: null where none sets an option */

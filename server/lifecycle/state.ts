@@ -1,7 +1,7 @@
 import { blankPace, type RecyclePace, type Recycling } from './recycling.ts'
 import { createStandby } from './promotion.ts'
 import { blankRecord, type RestartPolicy, type RestartRecord } from './restart-policy.ts'
-import type { Limits, Strategy, StrategyWish } from './rollout/strategy.ts'
+import type { StrategyWish } from './rollout/strategy.ts'
 import type { Runtime } from '../launch/launch.ts'
 import type { WorkerState } from './worker-state.ts'
 import type { Address } from './addresses.ts'
@@ -13,7 +13,8 @@ import type { Standby } from './standby.ts'
 import type { Boot, BootCost } from './boot-room.ts'
 import type { Exit } from './loss.ts'
 import type { NewEvent } from '../events/stream.ts'
-import type { Comparison, Figures, Finished, Holds, Moment, RolloutStep, ShownRelease, Verdict } from '../api/shapes.ts'
+import type { Comparison, Figures, Finished, Holds, Limits, Moment, RolloutStep, ShownRelease, Strategy,
+  Verdict } from '../api/shapes.ts'
 
 export type { Comparison, Figures, Finished, Holds, Moment, RolloutStep, Verdict }
 

@@ -9,7 +9,7 @@ import { createLatencies, type Slower } from './latencies.ts'
 import { createUsages } from './usage.ts'
 import { createWorseRoute, p99Of, type Worse } from './worse-route.ts'
 import type { Figures, Verdict } from '../lifecycle/state.ts'
-import type { Limits } from '../lifecycle/rollout/strategy.ts'
+import type { Limits } from '../api/shapes.ts'
 import type { RouteReport } from '../../workers/protocol.ts'
 
 type Report = import('./latencies.ts').Report & import('./usage.ts').Report & { failed: number, routes: RouteReport[] }

@@ -1,5 +1,5 @@
 import { addSparse, BUCKETS, bucketOf, quantile } from '../../workers/histogram.ts'
-import type { Limits } from '../lifecycle/rollout/strategy.ts'
+import type { Limits } from '../api/shapes.ts'
 
 /** The report of one worker for one second; `latency`: a sparse histogram. */
 export type Report = { requests: number, latency: readonly number[], intervalMs: number, busyMs: number }

@@ -3,33 +3,17 @@ import { changesBetween } from './changes.ts'
 import { commitsBetween } from './commits.ts'
 import { differencesBetween, partsLeftOut, type Differences } from './file-differences.ts'
 import { mayChange } from './resolve.ts'
+import type { Preview as ShownPreview } from '../api/shapes.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { WorkerConfig } from './launch-spec.ts'
 import type { ReleaseParts, Stock } from './stock.ts'
 
-/**
- * `isNew: false`: it is a known one; `arguments`, `nodeOptions`: how many, as they may hold secrets; `hooks`: what runs
- * with the deploy
- */
-export type Drafted = Pick<Release, 'mode' | 'entry' | 'path' | 'cwd' | 'source' | 'package' | 'git'> & { id: string,
-  isNew: boolean, arguments: number, nodeOptions: number, hooks: string[] }
-export type Preview = {
-  /** null: a refusal says why it cannot be told */
-  release: Drafted | null,
-  /**
-   * how a commit would be built; `packages`: of the same lock file, or installed; null: not known, or there is nothing
-   * to do
-   */
-  build: { text: string, isGuess: boolean, packages: 'kept' | 'installed' | null } | null,
-  changed: Release['changed'],
-  /** null: unknown, or none */
-  commits: Awaited<ReturnType<typeof commitsBetween>>,
+/** What a release is told of, before it is shown with all else of its deploy. */
+export type Preview = Pick<ShownPreview, 'release' | 'build' | 'changed' | 'commits' | 'warnings'> & {
   /** null: not known */
   files: Differences | null,
   /** as read now and for the last deploy; null: it was not read */
-  config: { now: WorkerConfig, deployed: WorkerConfig } | null,
-  /** Takes a reason for which it would be refused. */
-  warnings: string[]
+  config: { now: WorkerConfig, deployed: WorkerConfig } | null
 }
 export type Refuse = (error: DeckError) => void
 

@@ -1,5 +1,5 @@
 import { formatBytes, formatPercent } from '../../public/format.ts'
-import type { Limits } from '../lifecycle/rollout/strategy.ts'
+import type { Limits } from '../api/shapes.ts'
 
 /** of one worker for one second; `isCounted`: so are its requests */
 export type Report = { cpuPercent: number, rssBytes: number, intervalMs: number, isCounted: boolean }

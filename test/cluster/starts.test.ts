@@ -13,7 +13,7 @@ import { openUser, type User } from '../support/user.ts'
 import type { AppView } from '../../server/api/apps.ts'
 import type { NewAdoption } from '../../server/api/host.ts'
 import type { Status } from '../../server/api/cluster.ts'
-import type { Setting } from '../../server/api/config.ts'
+import type { Setting } from '../../server/api/shapes.ts'
 import type { RolloutInFull } from '../../server/api/rollouts.ts'
 
 /** How a master may start. `container`: `clusterdeck start` as its command, with the data folder of the one before. */

@@ -1,7 +1,7 @@
 import type { Alert, Delivery } from '../../server/api/alerts.ts'
 import type { AppView } from '../../server/api/apps.ts'
 import type { OpenRequests, Status, Worker } from '../../server/api/cluster.ts'
-import type { Setting } from '../../server/api/config.ts'
+import type { Setting } from '../../server/api/shapes.ts'
 import type { CrashGroup, CrashGroupInFull } from '../../server/api/crashes.ts'
 import type { Diagnostics } from '../../server/api/diagnostics.ts'
 import type { EventCounts } from '../../server/api/event-counts.ts'

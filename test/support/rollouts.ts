@@ -1,5 +1,5 @@
 import type { RolloutView } from '../../server/lifecycle/rollout/record.ts'
-import type { Limits } from '../../server/lifecycle/rollout/strategy.ts'
+import type { Limits } from '../../server/api/shapes.ts'
 import type { Comparison, Moment } from '../../server/lifecycle/state.ts'
 
 /** A deploy of which everything was kept: it was paused on trial, judged, and rolled back as its third worker died. */

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { strategyOf, strategyText, type StrategyWish } from '../../server/lifecycle/rollout/strategy.ts'
 import { previewFacts } from '../../server/preview-facts.ts'
 import { fake, type Parts } from '../support/fake.ts'
-import type { Preview } from '../../server/preview.ts'
+import type { Preview } from '../../server/api/shapes.ts'
 
 const NO_CHANGE = { from: 'r6', environment: [], arguments: false, package: false, commit: false, lockFile: false,
   mode: false, folder: false, entry: false }

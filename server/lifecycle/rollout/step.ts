@@ -4,7 +4,7 @@ import { isEmpty, isOccupied, isVacant } from '../vacancy.ts'
 import { cancelRetry, drainWorker, resetBackoff, forkWorker } from '../worker.ts'
 import type { Transition } from '../transition.ts'
 import type { Intent, Rollout, RolloutStep, Slot } from '../state.ts'
-import type { Strategy } from './strategy.ts'
+import type { Strategy } from '../../api/shapes.ts'
 
 /** States in which the new worker exists or starts, and has not taken over the slot. */
 export const UNDER_WAY = Object.freeze(['stopping', 'starting', 'soaking', 'ready'])

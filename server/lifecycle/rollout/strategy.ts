@@ -1,38 +1,6 @@
 import { durationText } from '../duration.ts'
+import type { Limits, Strategy } from '../../api/shapes.ts'
 
-/** How a rollout replaces workers. */
-export type Strategy = {
-  /** whether the new worker of a slot starts beside the old one, or after its end */
-  order: 'start-first' | 'stop-first',
-  /** how many slots are replaced at a time, at least 1 */
-  surge: number,
-  /** how long a new worker has to be ready before the old one drains */
-  minReadyMs: number,
-  /** this many new workers serve beside all old ones for this time, and are judged */
-  canary: { workers: number, durationMs: number } | null,
-  limits: Limits,
-  /** a rollout that comes no further for this long fails; paused time does not count */
-  progressDeadlineMs: number,
-  /** hold: it stops where it is and waits for an operator */
-  onFailure: 'rollback' | 'hold'
-}
-/** beyond which a release is not to be trusted */
-export type Limits = {
-  /** how many of its workers may crash */
-  crashes: number,
-  /** by how much its share of 5xx answers may exceed that of the old workers, 0…1 */
-  errorRate: number,
-  /** how many times the old workers' latency its own may be */
-  p99Ratio: number,
-  /** by how many ms it has to be slower as well */
-  slowerMs: number,
-  /** how long the latency of a worker does not count */
-  warmupMs: number,
-  /** fewer than this are no ground for a judgement */
-  minRequests: number,
-  /** in place of ready.timeoutMs */
-  readyTimeoutMs?: number
-}
 /** What an operator may say of one rollout. */
 export type StrategyWish = Partial<
   Omit<Strategy, 'surge' | 'limits' | 'canary'> & { surge: number | string,
