@@ -88,12 +88,13 @@ function request (url: string,
   const startedAt = performance.now()
   return new Promise((resolve) => {
     const finish = (failure: string | null) => resolve({ ms: performance.now() - startedAt, failure })
+    const fail = (failure: string) => finish(`${failure} after ${Math.round(performance.now() - startedAt)} ms`)
     const outgoing = http.get(url, { agent, socketPath, timeout: 60_000 }, (response) => {
       response.resume()
-      response.on('error', (error) => finish(error.message))
+      response.on('error', (error) => fail(error.message))
       response.on('end', () => finish(response.statusCode === 200 ? null : `status ${response.statusCode}`))
     }).on('timeout', () => outgoing.destroy(new Error('no answer within 60 s'))).on('error',
-      (error) => finish(errorCode(error) ?? error.message))
+      (error) => fail(errorCode(error) ?? error.message))
   })
 }
 
