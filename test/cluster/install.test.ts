@@ -21,8 +21,8 @@ describe('a fresh clone', () => {
   const [clone, home, dataDir] = [path.join(tempFolder(), 'clone'), tempFolder(), path.join(tempFolder(), 'data')]
   const command = path.join(home, 'bin', 'clusterdeck')
   // Never what this machine has installed.
-  const settings = { ...env, npm_config_prefix: home, npm_config_ignore_scripts: 'true',
-    npm_config_prefer_offline: 'true', npm_config_audit: 'false', npm_config_update_notifier: 'false' }
+  const settings = { ...env, npm_config_prefix: home, npm_config_prefer_offline: 'true', npm_config_audit: 'false',
+    npm_config_update_notifier: 'false' }
   const ofDeck = { CLUSTERDECK_ADMIN_PORT: '0', CLUSTERDECK_DATA_DIR: dataDir, CLUSTERDECK_WORKERS: '1' }
   const shell = (line: string, more: Record<string, string> = {}) =>
     run('sh', ['-c', line], { cwd: clone, env: { ...settings, ...more }, timeout: PATIENCE_MS })

@@ -84,9 +84,11 @@ describe('the package that npm packs', () => {
 
   rareTest('has a command that starts the app, and one that stops it', async () => {
     const dataDir = path.join(folder, 'data')
+    // The command takes the Node that is first there, and a package brings none.
+    const withNode = { ...env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` }
     const master = spawn(bin, ['start', 'app.js', '--workers', '1', '--admin-port', '0', '--data-dir', dataDir], {
       cwd: folder,
-      env,
+      env: withNode,
       stdio: ['ignore', 'pipe', 'inherit']
     })
     const exited = once(master, 'exit')
@@ -94,7 +96,7 @@ describe('the package that npm packs', () => {
     for await (const text of master.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false }))
       if (text.includes('1 worker ready')) break
     master.stdout.resume()
-    const { stdout } = await run(bin, ['stop', '--data-dir', dataDir], { cwd: folder, env })
+    const { stdout } = await run(bin, ['stop', '--data-dir', dataDir], { cwd: folder, env: withNode })
     clearTimeout(timer)
     assert.deepEqual([stdout, await exited], ['stopped\n', [0, null]])
   })
