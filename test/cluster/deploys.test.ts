@@ -99,10 +99,16 @@ describe('deploys', { concurrency: 2 }, () => {
         app(`response.statusCode = existsSync(${JSON.stringify(fault)}) ? 500 : 200; response.end()`,
           'import { existsSync } from \'node:fs\''))
       await deploy(deck)
-      const load = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
-      await load.untilAnswered(30)
+      const ask = async () => {
+        const load = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
+        await load.untilAnswered(30)
+        return load
+      }
+      await (await ask()).stop()
       await releases.add('broken', app('response.statusCode = 500; response.end()'))
+      // However long it takes, nobody asks the new workers meanwhile.
       const { verdicts } = await deploy(deck)
+      const load = await ask()
       assert.match(verdicts[0].message, /^too few requests to judge the new workers: \d+ in /)
       if (isOutage) await writeFile(fault, '')
       const over = await deck.untilEvent(
