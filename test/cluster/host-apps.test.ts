@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync,
 import net from 'node:net'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { hostAppsHere, orderOf } from '../support/apps-here.ts'
 import { readRecords } from '../support/records.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -179,6 +180,33 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual(host.told.map((text) => text.split(' ')[0]), ['app.added', 'app.started', 'app.failed',
       'app.stopped', 'app.started', 'app.failed', 'app.recovered'])
   })
+
+  for (const when of ['is opened', 'tries its port', 'is closed again']) {
+    test(`one that is stopped while it ${when}, as it cannot be started, is stopped`, async (t) => {
+      const host = hostAppsHere(t)
+      const squatter = net.createServer().listen(0, '127.0.0.1')
+      await once(squatter, 'listening')
+      t.after(() => squatter.close())
+      const { port } = squatter.address() as net.AddressInfo
+      const adding = host.add(
+        orderOf('shop', { cwd: folderWith(HELLO.replace('listen(0)', `listen(${port}, '127.0.0.1')`)) }),
+        BY
+      )
+      while (when === 'is opened' ? host.list().length === 0 : host.opened('shop') === null) await setImmediate()
+      if (when === 'is closed again') {
+        await new Promise<void>((resolve) =>
+          host.opened('shop')?.deck.events.subscribe(({ type }) => {
+            if (type === 'master.stopped') resolve()
+          })
+        )
+      }
+      assert.equal(host.view('shop').state, 'starting')
+      await host.stop('shop', BY)
+      await host.until('shop', ({ state, nextTryAt }) => state === 'stopped' && nextTryAt === null)
+      await adding
+      assert.deepEqual(host.told.map((text) => text.split(' ')[0]), ['app.added', 'app.started', 'app.stopped'])
+    })
+  }
 
   test('adding one runs its config file once, a later start runs it anew', async (t) => {
     const host = hostAppsHere(t)
