@@ -391,8 +391,9 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
       file?: ConfigFile | null })
   {
     if (app.state === 'stopping') {
+      app.change({ wish: 'running' })
       app.closed.then(() => {
-        if (!leaving.has(app) && !isEnding) startInOrder(app, { actor, isOrdered })
+        if (app.record.wish === 'running' && !leaving.has(app) && !isEnding) startInOrder(app, { actor, isOrdered })
       })
       return
     }

@@ -451,9 +451,10 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     await current.stop(exitCode).catch((error) => {
       reason ??= errorText(error)
     })
-    // What is not kept yet is kept later.
     if (state === 'stopped' && !stopOrder?.comesBack) {
-      change({ wish: 'stopped' })
+      // By its own page; else somebody may have started it again meanwhile.
+      if (stopOrder === null) change({ wish: 'stopped' })
+      // What is not kept yet is kept later.
       await records.stored(id).catch(() => {})
     }
     close(state, reason)

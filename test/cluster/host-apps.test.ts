@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync,
 import net from 'node:net'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as wait } from 'node:timers/promises'
 import { hostAppsHere, orderOf } from '../support/apps-here.ts'
 import { readRecords } from '../support/records.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -224,6 +224,20 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     await host.start('shop', BY)
     await host.until('shop', ({ state }) => state === 'running')
     assert.equal(readFileSync(runs, 'utf8'), 'xx')
+  })
+
+  test('one does what it was told last, also where it was told that while it stops', async (t) => {
+    const host = hostAppsHere(t)
+    await host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY)
+    const tell = async (...calls: ('stop' | 'start')[]) => {
+      await host.until('shop', ({ state }) => state === 'running')
+      await Promise.all(calls.map((call) => host[call]('shop', BY)))
+    }
+    await tell('stop', 'start', 'stop', 'start')
+    await tell('stop', 'start', 'stop')
+    await host.until('shop', ({ state }) => state === 'stopped')
+    await wait(100)
+    assert.deepEqual([host.view('shop').state, readRecords(host.folder)[0].wish], ['stopped', 'stopped'])
   })
 
   test('one that stops itself by its own page is remembered as stopped', async (t) => {
