@@ -1,5 +1,4 @@
 import { createSettings } from '../config/settings.ts'
-import { errorText } from '../errors.ts'
 import { differencesOf, differenceTexts } from './differences.ts'
 import type { App } from './app.ts'
 import type { AppOrder } from '../config/orders.ts'
@@ -11,23 +10,16 @@ import type { Runs } from './runs.ts'
  * @param ran `config`: of `runs`
  * @returns `started`: what has not got ready, in words; `whyNot`: why what ran cannot come back; null: it is the same
  */
-export function wayBack ({ first: { release }, releases }: Pick<App, 'first' | 'releases'>,
-  ran: { runs: Runs, config: Config }, now: { order: AppOrder, config: Config }
-): { started: string, whyNot: string | null } | null {
+export async function wayBack ({ first: { release }, releases }: Pick<App, 'first' | 'releases'>,
+  ran: { runs: Runs, config: Config },
+  now: { order: AppOrder, config: Config }): Promise<{ started: string, whyNot: string | null } | null>
+{
   const { release: { id }, order } = ran.runs
   const differences = differenceTexts(
     differencesOf({ settings: createSettings(ran.config, { key: '' }), releases: { configured: () => ran.config } },
       order ?? now.order, now.order, now.config)
   )
   if (release.id === id && differences.length === 0) return null
-  return { started: release.id === id ? `${id} with ${differences.join(', ')}` : release.id, whyNot: whyNotBack() }
-
-  function whyNotBack () {
-    try {
-      releases.checkReturn(id)
-      return null
-    } catch (error) {
-      return errorText(error)
-    }
-  }
+  return { started: release.id === id ? `${id} with ${differences.join(', ')}` : release.id,
+    whyNot: await releases.whyNoReturn(id) }
 }

@@ -384,8 +384,8 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     if (!ran || !config || !current.isOpen || stopOrder !== null || isHandedOver) return false
     // Workers that a master before has left serve on, and would end with this part.
     if (areServing(current.app.restored.left)) return false
-    const way = wayBack(current.app, { runs, config: ran }, { order, config })
-    if (way === null) return false
+    const way = await wayBack(current.app, { runs, config: ran }, { order, config })
+    if (way === null || !current.isOpen || stopOrder !== null || isHandedOver) return false
     const refused = `${way.started} did not get ready: ${reason}`
     const whyNot = way.whyNot ?? lent.byNextMaster?.whyNot() ?? null
     if (whyNot !== null) {

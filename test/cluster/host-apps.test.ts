@@ -91,20 +91,28 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.equal((await next.until('shop', isReady)).reason, null)
 
     rmSync(path.join(cwd, 'clusterdeck.config.json'))
-    const live = order({ dataDir: path.join(cwd, 'live'), releasesMode: 'live' })
+    const IN_PLACE = { dataDir: path.join(cwd, 'live'), releasesMode: 'live' }
+    const startInPlace = async (flags: Record<string, string> = {}) => {
+      if (next.list().some(({ name }) => name === 'live')) await next.stop('live', BY)
+      await next.add({ ...order({ ...IN_PLACE, ...flags }), name: 'live' }, BY)
+    }
     write(HELLO)
-    await next.add({ ...live, name: 'live' }, BY)
+    await startInPlace()
     await next.until('live', isReady)
+    await startInPlace({ readySignal: 'message', readyTimeoutMs: '300' })
+    assert.match(String((await next.until('live', (view) => isReady(view) && view.reason !== null)).reason),
+      /^r2 did not get ready: .* was not ready within 300 ms .*; r1 runs instead$/)
+    await startInPlace()
+    await next.until('live', (view) => isReady(view) && view.reason === null)
+    await until(() => existsSync(path.join(cwd, 'live', 'manifests', 'r3.stamps.gz')), 'the list of its files')
     write(THROWS)
-    await next.stop('live', BY)
-    await next.until('live', ({ state }) => state === 'stopped')
-    await next.start('live', BY)
+    await startInPlace()
     const [{ message }] = await untilFound(() => {
       const { items } = next.opened('live')?.history.page({ type: 'rollback.refused', limit: 1 }) ?? { items: [] }
       return items.length > 0 && items
     }, 'the news that there is no way back')
     assert.match(String(message),
-      /^r2 did not get ready: .*, but r1 cannot come back: r2 was deployed from the same folder/)
+      /^r4 did not get ready: .*, but r3 cannot come back: r4 was deployed from the same folder/)
     assert.equal(next.view('live').state, 'starting')
   })
 
