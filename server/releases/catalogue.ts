@@ -16,11 +16,11 @@ export type { Setback }
  * wall time since which it has served, as far as is known; `spec`: how its workers are started, null where another
  * master has started it;
  * `stamp`: of all its files, for a copy; `rewritten`: how other files of its folder have changed by a later deploy from
- * the same folder.
+ * the same folder; `sameFilesUntil`: the newest later release from the same folder that had the same files there.
  */
 export type Item = { release: Release, outcome: Outcome | null, rollout: number | null, deployedMs: number | null,
   servedMs?: number | null, setback?: Setback | null, marks: Marks, spec: LaunchSpec | null, stamp: string | null,
-  rewritten?: Drift | null }
+  rewritten?: Drift | null, sameFilesUntil?: string | null }
 type Use = { used: Set<string>, current: string | null }
 
 const CURSOR_KIND = 'd'
@@ -171,14 +171,15 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
 
   function restoreRow ({ number, outcome, deployedMs, body, arguments: words, marks }: ReleaseRow) {
     lastNumber = Math.max(lastNumber, number)
-    const { stamp = null, rollout = null, setback = null, rewritten = null,
+    const { stamp = null, rollout = null, setback = null, rewritten = null, sameFilesUntil = null,
       servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body as Partial<Item>
     const ours = known.get(number)
     // One that this master has adopted already keeps the spec that it goes on with; its marks are those of its deploy.
     if (ours)
-      return Object.assign(ours, { stamp, marks, rollout, setback, rewritten, servedMs: servedMs ?? ours.servedMs })
+      return Object.assign(ours, { stamp, marks, rollout, setback, rewritten, sameFilesUntil,
+        servedMs: servedMs ?? ours.servedMs })
     known.set(number, { release: { ...shownBody, ...words } as Release, outcome: outcome as Outcome | null, rollout,
-      deployedMs, servedMs, setback, marks, spec: null, stamp, rewritten })
+      deployedMs, servedMs, setback, marks, spec: null, stamp, rewritten, sameFilesUntil })
   }
 
   /** Writes them all: the next time makes up for one that failed. */
@@ -188,11 +189,12 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
         [...known].map(
           (
             [number,
-              { release, outcome, rollout, deployedMs, servedMs = null, setback = null, rewritten = null, marks,
-                stamp }]
+              { release, outcome, rollout, deployedMs, servedMs = null, setback = null, rewritten = null,
+                sameFilesUntil = null, marks, stamp }]
           ) => {
             const { args = [], execArgv = [], environmentChanged: _, ...body } = release
-            return { number, outcome, deployedMs, body: { ...body, stamp, rollout, servedMs, setback, rewritten },
+            return { number, outcome, deployedMs,
+              body: { ...body, stamp, rollout, servedMs, setback, rewritten, sameFilesUntil },
               arguments: { args, execArgv }, marks }
           }
         )

@@ -16,7 +16,7 @@ export function createInPlace ({ catalogue, drift }: {
     /**
      * What a new worker of these releases would not find as it was. The files that the workers have loaded decide.
      * Where this master has seen none of them, a later deploy from the same folder counts, unless it was of the same
-     * commit. Returns those that have changed.
+     * commit, or had the same files. Returns those that have changed.
      */
     look (ids: Iterable<string>): Record<string, Drift> {
       const changed: Record<string, Drift> = {}
@@ -42,11 +42,14 @@ export function createInPlace ({ catalogue, drift }: {
 
   /** @returns the first later release from the same folder that differs, as the change */
   function overwritten (id: string, differs: (one: Release, other: Release) => boolean): Drift | null {
-    const release = catalogue.find(id)?.release
+    const { release, sameFilesUntil } = catalogue.find(id) ?? {}
     if (!release || !mayChange(release)) return null
-    const newest = catalogue.newestFirst().map((item) => item.release)
-    const later = newest.slice(0, newest.findIndex((each) => each.id === id)).reverse()
-    const first = later.find((each) => mayChange(each) && each.path === release.path && differs(release, each))
+    const oldestFirst = catalogue.newestFirst().map((item) => item.release).reverse()
+    const placeOf = (which?: string | null) => oldestFirst.findIndex((each) => each.id === which)
+    const first = oldestFirst.find((each, place) =>
+      place > placeOf(id) && mayChange(each) && each.path === release.path && differs(release, each) &&
+      (place > placeOf(sameFilesUntil) || isOtherCode(release, each))
+    )
     return first ? { count: 0, files: [], since: first.createdAt, by: first.id, kind: 'code' } : null
   }
 }

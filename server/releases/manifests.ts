@@ -91,7 +91,9 @@ export function createManifests ({ dataDir, catalogue, onError }: {
     const stamps = stampsOf(files)
     for (const item of others) {
       const before = await readManifest(item.release.id)
-      if (before) item.rewritten = toChange(differencesOf(before, stamps), files)
+      if (!before) continue
+      item.rewritten = toChange(differencesOf(before, stamps), files)
+      if (item.rewritten === null) item.sameFilesUntil = release.id
     }
     if (isClosed) return
     catalogue.save()

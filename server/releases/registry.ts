@@ -1,3 +1,4 @@
+import { errorText } from '../errors.ts'
 import { shownRelease, type Release } from '../lifecycle/state.ts'
 import { isSecretsCommand } from './secrets-command.ts'
 import { createCommitFinder } from './commit-finder.ts'
@@ -131,9 +132,23 @@ export async function openReleases (services: ReleaseServices) {
       if (item?.outcome !== 'succeeded' || item.deployedMs === null) {
         catalogue.settle({ release: id, outcome: stock.current() === id ? 'succeeded' : 'failed', rollout: null })
       }
-      if (unlisted) listFiles(unlisted)
-      unlisted = null
+      listUnlisted()
       prune()
+    },
+
+    /**
+     * Why a release would not be the code that it has served with; null: it would, as far as is known once its folder
+     * has been compared with what was in it.
+     */
+    async whyNoReturn (id: string): Promise<string | null> {
+      listUnlisted()
+      await manifests.settled()
+      try {
+        returns.checkReturn(id)
+        return null
+      } catch (error) {
+        return errorText(error)
+      }
     },
 
     prune,
@@ -167,6 +182,11 @@ export async function openReleases (services: ReleaseServices) {
       if (isNew) tellCreated(release)
       return release
     })
+  }
+
+  function listUnlisted () {
+    if (unlisted) listFiles(unlisted)
+    unlisted = null
   }
 
   /** `release`: has just been made of what is in its folder */

@@ -1,16 +1,14 @@
 import { access } from 'node:fs/promises'
 import { formatCommit } from '../../public/format.ts'
-import { DeckError, errorText } from '../errors.ts'
+import { DeckError } from '../errors.ts'
 import { caveatText, changeText } from '../lifecycle/drift.ts'
-import { partsLeftOut } from './file-differences.ts'
-import { mayChange } from './resolve.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { Launches } from './launches.ts'
 import type { Stock } from './stock.ts'
 
 /** Releases to go back to. */
 export function createReturns (stock: Stock, launches: Pick<Launches, 'checkKind' | 'latestSpec' | 'latest'>) {
-  const { catalogue, inPlace, manifests } = stock
+  const { catalogue, inPlace } = stock
 
   return {
     /** Returns the one to roll back to @throws {DeckError} not-found */
@@ -23,25 +21,24 @@ export function createReturns (stock: Stock, launches: Pick<Launches, 'checkKind
       return last.release.id
     },
 
-    checkReturn,
-    checkThere,
-
     /**
-     * Why it would not be the code that it has served with; null: it would, as far as is known. Where nothing else
-     * tells, its folder is compared with what was in it.
+     * Refuses a rollback that would start other code than the release has served with.
+     * @throws {DeckError} not-found, drifted
      */
-    async whyNoReturn (id: string): Promise<string | null> {
-      try {
-        checkReturn(id)
-        return null
-      } catch (error) {
-        const release = catalogue.find(id)?.release
-        const files = release && mayChange(release) &&
-          await manifests.since(release, partsLeftOut(launches.latest().config))
-        const isSame = files && Object.values(files).every(({ length }) => length === 0)
-        return isSame ? null : errorText(error)
-      }
+    checkReturn (id: string) {
+      const { release } = catalogue.mustFind(id)
+      const change = inPlace.changeOf(id)
+      if (change?.kind !== 'code') return
+      const restore = release.git ? `check out ${formatCommit(release.git.commit)}` : 'put the files back'
+      throw new DeckError('drifted',
+        `${id} cannot come back: ${
+          changeText(id, change)
+        }. To run its code again, ${restore} and deploy. With releases.mode: folder every release keeps its files`, {
+        details: { release: id, ...change }
+      })
     },
+
+    checkThere,
 
     /** @returns what a rollback to it would not bring back */
     caveatOf (id: string): string | null {
@@ -67,23 +64,6 @@ export function createReturns (stock: Stock, launches: Pick<Launches, 'checkKind
       stock.givenOut = id
       return item.release
     }
-  }
-
-  /**
-   * Refuses a rollback that would start other code than the release has served with.
-   * @throws {DeckError} not-found, drifted
-   */
-  function checkReturn (id: string) {
-    const { release } = catalogue.mustFind(id)
-    const change = inPlace.changeOf(id)
-    if (change?.kind !== 'code') return
-    const restore = release.git ? `check out ${formatCommit(release.git.commit)}` : 'put the files back'
-    throw new DeckError('drifted',
-      `${id} cannot come back: ${
-        changeText(id, change)
-      }. To run its code again, ${restore} and deploy. With releases.mode: folder every release keeps its files`, {
-      details: { release: id, ...change }
-    })
   }
 
   /** @throws {DeckError} release-gone */

@@ -102,6 +102,7 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     await startInPlace({ readySignal: 'message', readyTimeoutMs: '300' })
     assert.match(String((await next.until('live', (view) => isReady(view) && view.reason !== null)).reason),
       /^r2 did not get ready: .* was not ready within 300 ms .*; r1 runs instead$/)
+    assert.match(String(next.view('live').health?.text), /^The worker is ready/)
     await startInPlace()
     await next.until('live', (view) => isReady(view) && view.reason === null)
     await until(() => existsSync(path.join(cwd, 'live', 'manifests', 'r3.stamps.gz')), 'the list of its files')

@@ -11,7 +11,7 @@ const BY_R2 = { kind: 'code', count: 0, files: [], since: AT, by: 'r2' }
 const REWRITTEN = { kind: 'folder' as const, count: 1, files: ['.next/BUILD_ID'], since: AT, by: null }
 const clean = (commit: string) => ({ git: { commit: commit.repeat(40), isDirty: false } })
 
-type Differs = Parts<Release> & { rewritten?: Drift | null }
+type Differs = Parts<Release> & { rewritten?: Drift | null, sameFilesUntil?: string }
 
 /**
  * `releases`: oldest first, by id: how they differ from a plain folder without git; `rewritten`: how other files of it
@@ -20,8 +20,8 @@ type Differs = Parts<Release> & { rewritten?: Drift | null }
 function inPlace (releases: Record<string, Differs>,
   { changed = [], known = [] }: { changed?: string[], known?: string[] } = {})
 {
-  const items = Object.entries(releases).map(([id, { rewritten = null, ...fields }]) =>
-    fake<Item>({ rewritten,
+  const items = Object.entries(releases).map(([id, { rewritten = null, sameFilesUntil, ...fields }]) =>
+    fake<Item>({ rewritten, sameFilesUntil,
       release: { id, mode: 'live', path: '/srv', git: null, lockFile: null, package: null, createdAt: AT, ...fields } })
   )
   return createInPlace({
@@ -61,6 +61,15 @@ describe('a release whose folder was changed in place', () => {
       assert.deepEqual([changeOf('r1'), changeOf('r2')], [isChanged ? BY_R2 : null, null])
     })
   }
+
+  test('is what it was where later deploys had the same files and packages, but for those after them', () => {
+    const { changeOf } = inPlace({ r1: { sameFilesUntil: 'r3' }, r2: {}, r3: {} })
+    assert.equal(changeOf('r1'), null)
+    assert.equal(inPlace({ r1: { sameFilesUntil: 'r2' }, r2: {}, r3: {} }).changeOf('r1')?.by, 'r3')
+    assert.equal(inPlace({ r1: { sameFilesUntil: 'r3' }, r2: { lockFile: 'sha256:1' }, r3: {} }).changeOf('r1')?.by,
+      'r2')
+    assert.equal(inPlace({ r1: { sameFilesUntil: 'r9' }, r2: {} }).changeOf('r1')?.by, 'r2')
+  })
 
   test('names the first of the later deploys', () => {
     assert.equal(inPlace({ r1: {}, r2: {}, r3: {} }).changeOf('r1')?.by, 'r2')
