@@ -102,6 +102,10 @@ declare module 'net' {
 
   interface Socket {
     _handle: SocketHandle | null
+    /** Its time is over, as setTimeout() has said. */
+    _onTimeout(): void
+    /** that has accepted it */
+    server?: Server | null
   }
 
   interface SocketConstructorOpts {

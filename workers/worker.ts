@@ -24,6 +24,7 @@ import { outliveMaster } from './orphan.ts'
 import { keepOwnListeners } from './own-listeners.ts'
 import { arePreloading } from './preloads.ts'
 import { createProbeClient } from './probe-client.ts'
+import { readBeforeTimeout } from './read-before-timeout.ts'
 import { createReadiness } from './readiness.ts'
 import { answerRequestLists } from './request-list.ts'
 import { watchRequests } from './requests.ts'
@@ -82,6 +83,7 @@ export function startWorker (settings: BootSettings) {
   const orphan = outliveMaster(settings.orphan, { drain, isOfUse })
 
   outliveFullDisk()
+  readBeforeTimeout()
   if (cluster.worker) cluster.worker.id = worker
   if (calledAs) process.argv[1] = calledAs
   recordCrashes(crashFile, { channel, requests, fatalGrace })
