@@ -463,8 +463,8 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
   function close (state: 'stopped' | 'failed', reason: string | null = null) {
     recovery.endPause()
     part = null
-    // Somebody may have stopped it while its start failed.
-    if (stopOrder !== null) [state, reason] = ['stopped', null]
+    // Somebody may have stopped it while its start failed. Workers that its part has left would serve on.
+    if (stopOrder !== null && recovery.fault === null) [state, reason] = ['stopped', null]
     stopOrder = null
     if (state === 'failed') {
       failures++
