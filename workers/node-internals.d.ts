@@ -102,9 +102,9 @@ declare module 'net' {
 
   interface Socket {
     _handle: SocketHandle | null
-    /** Its time is over, as setTimeout() has said. */
+    /** Node calls it when the time of setTimeout() is over. */
     _onTimeout(): void
-    /** that has accepted it */
+    /** The server that has accepted it. */
     server?: Server | null
   }
 

@@ -413,7 +413,10 @@ export function holdsFileOf (orderFile: string): string {
 
 /** Only the worker has it: boot.ts removes it, so that no child of the app takes itself for a worker. */
 export const BOOT_VARIABLE = 'CLUSTERDECK_BOOT'
-/** A worker waits for its end before it loads the app: the master sets limits of a process that is already there. */
+/**
+ * The master closes its end of this pipe once it has set the limits of a worker, which it can do only while the worker
+ * runs. Until then the worker does not load the app.
+ */
 export const START_DESCRIPTOR = 4
 
 export const SLOT_VARIABLE = 'CLUSTERDECK_SLOT'

@@ -2,9 +2,9 @@ import net from 'node:net'
 import { setImmediate } from 'node:timers'
 
 /**
- * Reads what has come over a connection of a server before the time of that is over. Node looks at its timers first:
- * where this process had no CPU for longer than the keep-alive timeout, or its app kept it busy, the connection would be
- * cut, and the next request with it, which waits in the kernel.
+ * Has a server read what has come over a connection before the connection times out. Node looks at its timers first:
+ * after a time without a CPU, or in code of the app, that is longer than the keep-alive timeout, it would cut the
+ * connection while the next request waits in the kernel.
  */
 export function readBeforeTimeout () {
   const { _onTimeout } = net.Socket.prototype

@@ -452,7 +452,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
       reason ??= errorText(error)
     })
     if (state === 'stopped' && !stopOrder?.comesBack) {
-      // By its own page; else somebody may have started it again meanwhile.
+      // Its own page has stopped it. After an order to the host, somebody may have started it again meanwhile.
       if (stopOrder === null) change({ wish: 'stopped' })
       // What is not kept yet is kept later.
       await records.stored(id).catch(() => {})
@@ -463,7 +463,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
   function close (state: 'stopped' | 'failed', reason: string | null = null) {
     recovery.endPause()
     part = null
-    // Somebody may have stopped it while its start failed. Workers that its part has left would serve on.
+    // Somebody may have stopped it while its start failed. It has failed all the same where workers of it serve on.
     if (stopOrder !== null && recovery.fault === null) [state, reason] = ['stopped', null]
     stopOrder = null
     if (state === 'failed') {

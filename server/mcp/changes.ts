@@ -10,12 +10,11 @@ import { clip, headline, lines } from './texts.ts'
 import type { Caller } from './caller.ts'
 import type { Confirmations, Order } from './confirmations.ts'
 import type { Tool } from './tools.ts'
-import type { Preview } from '../api/shapes.ts'
+import type { Preview, Setting } from '../api/shapes.ts'
 import type { Status, Worker } from '../api/cluster.ts'
 import type { Rollout } from '../api/rollouts.ts'
 import type { CrashGroup } from '../api/crashes.ts'
 import type { Notice } from '../api/notices.ts'
-import type { Setting } from '../api/shapes.ts'
 
 /**
  * Changes of an agent, in two calls: the first says what would be done and changes nothing, the second does exactly

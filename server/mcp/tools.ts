@@ -18,13 +18,12 @@ import { changesOf, changeText, COLUMNS, levelsOf, tableOf, type Levels } from '
 import type { Confirmations } from './confirmations.ts'
 import type { ShownTool, Tools } from './protocol.ts'
 import type { OpenRequests, Status } from '../api/cluster.ts'
-import type { Setting } from '../api/shapes.ts'
+import type { Preview, Setting } from '../api/shapes.ts'
 import type { CrashGroup } from '../api/crashes.ts'
 import type { Diagnostics } from '../api/diagnostics.ts'
 import type { Event } from '../api/events.ts'
 import type { KeptRelease } from '../api/releases.ts'
 import type { Series } from '../api/vitals.ts'
-import type { Preview } from '../api/shapes.ts'
 
 /**
  * What an agent may ask and do. A tool is made of operations of the API, with their names, checks and roles; what it

@@ -16,7 +16,7 @@ export type { Setback }
  * wall time since which it has served, as far as is known; `spec`: how its workers are started, null where another
  * master has started it;
  * `stamp`: of all its files, for a copy; `rewritten`: how other files of its folder have changed by a later deploy from
- * the same folder; `sameFilesUntil`: the newest later release from the same folder that had the same files there.
+ * the same folder; `sameFilesUntil`: the id of the newest later release from the same folder with the same files.
  */
 export type Item = { release: Release, outcome: Outcome | null, rollout: number | null, deployedMs: number | null,
   servedMs?: number | null, setback?: Setback | null, marks: Marks, spec: LaunchSpec | null, stamp: string | null,

@@ -45,10 +45,10 @@ export function createInPlace ({ catalogue, drift }: {
     const { release, sameFilesUntil } = catalogue.find(id) ?? {}
     if (!release || !mayChange(release)) return null
     const oldestFirst = catalogue.newestFirst().map((item) => item.release).reverse()
-    const placeOf = (which?: string | null) => oldestFirst.findIndex((each) => each.id === which)
+    const [own, same] = [id, sameFilesUntil].map((which) => oldestFirst.findIndex((each) => each.id === which))
     const first = oldestFirst.find((each, place) =>
-      place > placeOf(id) && mayChange(each) && each.path === release.path && differs(release, each) &&
-      (place > placeOf(sameFilesUntil) || isOtherCode(release, each))
+      place > own && mayChange(each) && each.path === release.path && differs(release, each) &&
+      (place > same || isOtherCode(release, each))
     )
     return first ? { count: 0, files: [], since: first.createdAt, by: first.id, kind: 'code' } : null
   }

@@ -8,7 +8,7 @@ import type { Release } from '../lifecycle/state.ts'
 import type { WorkerConfig } from './launch-spec.ts'
 import type { ReleaseParts, Stock } from './stock.ts'
 
-/** What a release is told of, before it is shown with all else of its deploy. */
+/** What is known of the release of a deploy or a rollback; the rest of a preview is about the cluster. */
 export type Preview = Pick<ShownPreview, 'release' | 'build' | 'changed' | 'commits' | 'warnings'> & {
   /** null: not known */
   files: Differences | null,

@@ -137,8 +137,8 @@ export async function openReleases (services: ReleaseServices) {
     },
 
     /**
-     * Why a release would not be the code that it has served with; null: it would, as far as is known once its folder
-     * has been compared with what was in it.
+     * Says why a release cannot come back with the code that it has served with. Where it ran in place, its folder is
+     * compared first. Returns null: it can, as far as is known.
      */
     async whyNoReturn (id: string): Promise<string | null> {
       listUnlisted()

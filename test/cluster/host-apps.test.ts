@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
-import net from 'node:net'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { setImmediate, setTimeout as wait } from 'node:timers/promises'
@@ -9,6 +7,7 @@ import { hostAppsHere, orderOf } from '../support/apps-here.ts'
 import { readRecords } from '../support/records.ts'
 import { tempFolder } from '../support/folder.ts'
 import { get } from '../support/asking.ts'
+import { busyPort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 import { until, untilFound } from '../support/until.ts'
 import type { AppView } from '../../server/api/apps.ts'
@@ -173,9 +172,7 @@ describe('the apps of a host', { concurrency: 2 }, () => {
 
   test('one that cannot be started is tried again until it runs, which is told; nobody tries what somebody has stopped', async (t) => {
     const host = hostAppsHere(t)
-    const squatter = net.createServer().listen(0, '127.0.0.1')
-    await once(squatter, 'listening')
-    const { port } = squatter.address() as net.AddressInfo
+    const { port, close } = await busyPort()
     const order = orderOf('shop', { cwd: folderWith(HELLO.replace('listen(0)', `listen(${port}, '127.0.0.1')`)) })
     await host.add(order, BY)
     const failed = await host.until('shop', ({ state }) => state === 'failed')
@@ -184,7 +181,7 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual([host.view('shop').state, host.view('shop').nextTryAt], ['stopped', null])
     await host.start('shop', BY)
     await host.until('shop', ({ state }) => state === 'failed')
-    squatter.close()
+    await close()
     await host.until('shop', ({ state, nextTryAt }) => state === 'running' && nextTryAt === null)
     assert.deepEqual(host.told.map((text) => text.split(' ')[0]), ['app.added', 'app.started', 'app.failed',
       'app.stopped', 'app.started', 'app.failed', 'app.recovered'])
@@ -193,10 +190,8 @@ describe('the apps of a host', { concurrency: 2 }, () => {
   for (const when of ['is opened', 'tries its port', 'is closed again']) {
     test(`one that is stopped while it ${when}, as it cannot be started, is stopped`, async (t) => {
       const host = hostAppsHere(t)
-      const squatter = net.createServer().listen(0, '127.0.0.1')
-      await once(squatter, 'listening')
-      t.after(() => squatter.close())
-      const { port } = squatter.address() as net.AddressInfo
+      const { port, close } = await busyPort()
+      t.after(close)
       const adding = host.add(
         orderOf('shop', { cwd: folderWith(HELLO.replace('listen(0)', `listen(${port}, '127.0.0.1')`)) }),
         BY
