@@ -20,8 +20,9 @@ const OF_OLD_NODE = new RegExp(`(^|\\0)${OLD_NODE_VARIABLE}=`)
 const ACCEPTS_WITHIN_MS = 2000
 const LOOK_EVERY_MS = 10
 /** Counting takes longer, the more there are, so it slows down. */
-const COUNT_EVERY_MS = 20
-const COUNT_SLOWEST_MS = 400
+const COUNTING = { everyMs: 20, slowestMs: 400 }
+/** How long those that a failed main process has left may take for the requests that they have. */
+const LEFT_GRACE_MS = 2000
 const REST_POLL_MS = 50
 
 /**
@@ -29,12 +30,12 @@ const REST_POLL_MS = 50
  * what the others have to do; those that it leaves behind get the signal then. A shell leaves all.
  */
 export function createProgramEnd (main: TreeIdentity,
-  { stop, queue = () => 0, countConnections = () => openConnections(main.pid), onMessage }: {
+  { stop, queue = () => 0, countConnections = (pids) => openConnections(main.pid, pids), onMessage }: {
     stop: Stop,
     /** how many connections wait for it alone */
     queue?: () => number,
-    /** begins to count those that are open */
-    countConnections?: () => () => number,
+    /** begins to count those that are open; `pids`: of all its processes */
+    countConnections?: (pids: () => number[]) => () => number,
     /** `crashing`: its main process has failed, and others of it still run */
     onMessage: (message: Extract<ToMaster, { type: 'draining' | 'crashing' }>) => void
   })
@@ -52,14 +53,12 @@ export function createProgramEnd (main: TreeIdentity,
      */
     async drain ({ idleGraceMs }: { idleGraceMs: number }) {
       onMessage({ type: 'draining' })
-      await setTimeout(HANDSHAKE_MS)
-      await waitWhile(() => queue() > 0, { atMostMs: ACCEPTS_WITHIN_MS, everyMs: LOOK_EVERY_MS })
-      const count = countConnections()
+      await acceptRest()
+      const count = countConnections(() => pidsOf(main.pid))
       const hearsIt = OF_OLD_NODE.test(textIn(`/proc/${main.pid}/environ`))
       if (hearsIt && isWaiting()) signalProcess(main, 'SIGURG')
       // Once it has heard that, it has the time of the lifecycle.
-      await waitWhile(() => isWaiting() && count() > 0, { atMostMs: hearsIt ? Infinity : idleGraceMs,
-        everyMs: COUNT_EVERY_MS, slowestMs: COUNT_SLOWEST_MS })
+      await waitWhile(() => isWaiting() && count() > 0, { ...COUNTING, atMostMs: hearsIt ? Infinity : idleGraceMs })
       if (isWaiting()) tell()
     },
 
@@ -78,13 +77,16 @@ export function createProgramEnd (main: TreeIdentity,
     async ended (
       { code, signal }: { code: number | null, signal: string | null }
     ): Promise<{ isAsTold: boolean, hint?: string }> {
-      const isUnasked = !isTold && !isKilled
+      const wasTold = isTold
+      const isUnasked = !isToEnd()
       const [other] = look()
       const name = other && textIn(`/proc/${other.pid}/comm`).trim()
       if (other) {
-        if (isUnasked && code !== 0)
+        if (isUnasked && code !== 0) {
           onMessage({ type: 'crashing', errorName: 'Error',
             errorMessage: `${howEnded({ code, signal })}, and others that it had started still ran` })
+          await finishRequests()
+        }
         await endRest()
       }
       const hint = other && isUnasked && code === 0 &&
@@ -92,13 +94,17 @@ export function createProgramEnd (main: TreeIdentity,
           oneLine(name)
         } (pid ${other.pid}), which is ended: let it run in the foreground, without --daemon and the like (nginx: daemon off)`
       return { ...(hint && { hint }),
-        isAsTold: isTold && (signal === stop.signal || code === 128 + constants.signals[stop.signal]) }
+        isAsTold: wasTold && (signal === stop.signal || code === 128 + constants.signals[stop.signal]) }
     }
+  }
+
+  function isToEnd (): boolean {
+    return isTold || isKilled
   }
 
   /** Tells whether it has not been told to end, and has not ended by itself */
   function isWaiting (): boolean {
-    return !isTold && !isKilled && isAlive(main)
+    return !isToEnd() && isAlive(main)
   }
 
   function tell () {
@@ -106,6 +112,19 @@ export function createProgramEnd (main: TreeIdentity,
     // Whoever leaves the tree with a session of its own is found as long as its parent lives.
     look()
     signalProcess(main, stop.signal)
+  }
+
+  /** The kernel sends it no new connection by now. Returns once it has accepted those that wait. */
+  async function acceptRest () {
+    await setTimeout(HANDSHAKE_MS)
+    await waitWhile(() => !isToEnd() && queue() > 0, { atMostMs: ACCEPTS_WITHIN_MS, everyMs: LOOK_EVERY_MS })
+  }
+
+  /** Its main process has gone, and its server, a child, does not know it yet. */
+  async function finishRequests () {
+    await acceptRest()
+    const count = countConnections(() => look().map(({ pid }) => pid))
+    await waitWhile(() => !isToEnd() && count() > 0, { ...COUNTING, atMostMs: LEFT_GRACE_MS })
   }
 
   async function endRest () {
@@ -146,12 +165,12 @@ function howEnded ({ code, signal }: { code: number | null, signal: string | nul
   return signal !== null ? `its main process was ended by ${signal}` : `its main process ended with code ${code}`
 }
 
-/** @returns how many connections it has open, and all that it has started */
-function openConnections (pid: number): () => number {
+/** @returns how many connections it has open, and all that it has started: `pids` */
+function openConnections (pid: number, pids: () => number[]): () => number {
   const diagnostics = loadSocketDiagnostics()
   if (!diagnostics) return () => 0
   const count = createConnectionCounts(diagnostics)
-  const look = () => count(new Map([[pid, pidsOf(pid)]])).get(pid) ?? 0
+  const look = () => count(new Map([[pid, pids()]])).get(pid) ?? 0
   // The first look finds out on which ports it listens.
   look()
   return look

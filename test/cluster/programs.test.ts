@@ -54,7 +54,7 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     const cwd = tempFolder()
     const port = await freePort()
     writeFileSync(path.join(cwd, 'server.cjs'),
-      'require(\'http\').createServer((_request, response) => response.end(String(process.ppid))).listen(process.env.PORT, \'127.0.0.1\')\n')
+      'require(\'http\').createServer((_request, response) => setTimeout(() => response.end(), 100)).listen(process.env.PORT, \'127.0.0.1\')\n')
     writeFileSync(path.join(cwd, 'start.mjs'), `
       import { fork } from 'node:child_process'
       import { fileURLToPath } from 'node:url'
@@ -69,7 +69,7 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     await load.untilAnswered(20)
     await deck.rollout('restart')
     const { workers: [{ pid }] } = await deck.status()
-    await load.whenIdle(() => process.kill(present(pid), 'SIGKILL'))
+    process.kill(present(pid), 'SIGKILL')
     await deck.untilEvent(({ type, pid: own }) => type === 'worker.exited' && own === pid, 'the end of the script')
     await deck.until({ ready: 2 })
     assert.deepEqual((await load.stop()).failures, [])

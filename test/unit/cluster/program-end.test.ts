@@ -67,6 +67,26 @@ test(
   }
 )
 
+test(
+  'those that a failed main process has left are told to end once they have finished their requests, or have had 2 s',
+  { skip },
+  async (t) => {
+    let [queue, connections] = [2, 3]
+    const { main, told, said } = await run(t, `${SERVER} & wait`, { queue: () => queue--,
+      countConnections: (pids) => () => pids().includes(main.pid) ? NaN : connections-- })
+    signalProcess(main, 'SIGKILL')
+    await said('SIGTERM')
+    await told
+    assert.deepEqual([queue, connections], [-1, -1])
+
+    const busy = await run(t, `${SERVER} & wait`, { countConnections: (pids) => () => pids().length })
+    const begun = performance.now()
+    signalProcess(busy.main, 'SIGKILL')
+    await busy.said('SIGTERM')
+    assert.ok(performance.now() - begun > 2000)
+  }
+)
+
 test('who is killed takes along all that it has started, in whatever session', { skip }, async (t) => {
   const { main, end, told } = await run(t, `setsid ${SERVER} & wait`)
   const [, server] = treeOf(main)
@@ -78,7 +98,7 @@ test('who is killed takes along all that it has started, in whatever session', {
 /** `script`: of the shell; it or one of its own says "up" */
 async function run (t: TestContext, script: string,
   { signal = 'SIGTERM', termGraceMs = 60_000, queue, countConnections }: { signal?: NodeJS.Signals,
-    termGraceMs?: number, queue?: () => number, countConnections?: () => () => number } = {})
+    termGraceMs?: number, queue?: () => number, countConnections?: (pids: () => number[]) => () => number } = {})
 {
   const mark = `test-${process.pid}-${Math.random()}`
   const child = spawn('sh', ['-c', script.includes('wait') ? script : `exec ${script}`], { detached: true,
