@@ -1,16 +1,16 @@
 /**
  * A form that was opened before somebody else changed the thing: it says so, and sends only if its reader confirms.
- * `now`: the state that there is; `field`: which holds the state that the form has shown.
+ * `change`: who has changed it; `now`: the state that there is; `field`: which holds the state that the form has shown.
  */
-export function warnOfChange (form: HTMLFormElement, { detail, now }: { detail: string, now?: string },
-  field: string = 'seen')
+export function warnOfChange (form: HTMLFormElement, { detail, change = detail, now }: { detail: string,
+    change?: string, now?: string }, field: string = 'seen')
 {
   const seen = form.elements.namedItem(field)
   if (seen instanceof HTMLInputElement && now !== undefined) seen.value = now
   const submit = form.querySelector('[type=submit]') as HTMLButtonElement | null
   const notice = form.querySelector('[data-changed]') ??
     form.insertBefore(createNotice(), submit?.closest('.button-row') ?? null)
-  notice.textContent = `${detail}. Nothing was changed.`
+  notice.textContent = `${change}. Nothing was changed.`
   if (submit) holdBack(submit)
   // The preview in the dialog is from before the change, too.
   form.querySelector('[data-load-here]')?.dispatchEvent(new Event('clusterdeck:open'))

@@ -5,32 +5,31 @@ import type { Method } from '../server/api/endpoint.ts'
  * `{workers:json}` for what it says as JSON, `{value:option}` for a text where that is no JSON. What is empty is left
  * out, with the flag before it.
  */
-/** `needs`: fields without which the call is not meant */
-export type Call = { method: Method, path: string, headers?: Record<string, string>, body?: Template, cli?: string[],
-  needs?: string[] }
+/** `cli`: where it depends on the field `kind`: for each; `needs`: fields without which the call is not meant */
+export type Call = { operation: string, method: Method, path: string, headers?: Record<string, string>,
+  body?: Template, cli?: string | Record<string, string>, needs: string[] }
 /** a group of which all is empty is left out as a whole */
 type Template = { [name: string]: string | Template }
 /** of the fields, by name */
 type Values = Record<string, string | undefined>
 type Request = { method: Method, path: string, headers: Record<string, string>, body: Record<string, unknown> | null }
 
-const FIELD = /\{(\w+)(?::(json|option))?\}/g
+const FIELD = /\{([\w.]+)(?::(json|option))?\}/g
 const PLAIN = /^[\w@%+=:,./-]+$/
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
- * `calls`: the first one is taken whose fields are filled in: those that its path names, and those that it needs.
+ * `calls`: the first one is taken whose fields are filled in that it needs.
  * @returns of a field that is no JSON: a comment that says so
  */
 export function commandTexts (calls: Call[], values: Values): { curl: string, cli: string | null } {
-  const [call] = calls.filter(({ path, needs = [] }) =>
-    [...fieldsOf(path), ...needs].every((name) => values[name]?.trim())
-  )
+  const call = calls.find(({ needs }) => needs.every((name) => values[name]?.trim())) ?? calls[calls.length - 1]
+  const line = typeof call.cli === 'object' ? call.cli[values.kind ?? ''] : call.cli
   try {
-    return { curl: toCurl(requestOf(call, values)), cli: call.cli ? toCli(call.cli, values) : null }
+    return { curl: toCurl(requestOf(call, values)), cli: line === undefined ? null : toCli(line.split(' '), values) }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    return { curl: '# expected JSON', cli: call.cli ? '# expected JSON' : null }
+    return { curl: '# expected JSON', cli: line === undefined ? null : '# expected JSON' }
   }
 }
 
@@ -59,10 +58,9 @@ function toCurl ({ method, path, headers, body }: Request): string {
 
 function toCli (words: string[], values: Values) {
   const isLeftOut = (word: string | undefined) => word !== undefined && isEmpty(word, values)
-  return ['clusterdeck',
-    ...words.filter((word, index) => !isLeftOut(word) && !(word.startsWith('--') && isLeftOut(words[index + 1]))).map((
-      word
-    ) => quoteWord(fillIn(word, values)))].join(' ')
+  return words.filter((word, index) => !isLeftOut(word) && !(word.startsWith('--') && isLeftOut(words[index + 1]))).map(
+    (word) => quoteWord(fillIn(word, values))
+  ).join(' ')
 }
 
 function fieldsOf (text: string) {

@@ -71,14 +71,14 @@ export function createDeckSite (parts: DeckSiteParts) {
   const { deck, history, access, basePath, home, hasSignIn, now, log } = parts
   const { version, nodeVersion } = deck.snapshot().master
   const software = `clusterdeck ${version} on Node ${nodeVersion}`
-  const views = createViews({ software, basePath, home })
+  const views = createViews({ software, basePath, home, mounts: () => mounts })
   /** made at the first request, as most masters get none */
   let document: ReturnType<typeof describeApi> | null = null
   const mounts = operationsOf(parts, readDocument)
   parts.schemas?.share(mounts)
   const app = createExpressApp({ access, mounts, idempotency: createIdempotency({ store: history.answers, now }),
     pages: [...(hasSignIn ? [signInRouter({ ...access, views })] : []),
-      dashboardRouter({ deck, history, views, tokens: access.tokens, sessions: access.sessions, describe: readDocument,
+      dashboardRouter({ deck, history, views, mounts, tokens: access.tokens, sessions: access.sessions, describe: readDocument,
         neighbours: parts.neighbours, basePath, now, log })], log })
   return createSite({ ...parts, events: deck.events, software, app,
     pages: livePages({ deck, history, tokens: access.tokens, sessions: access.sessions, now, render: views.render }) })

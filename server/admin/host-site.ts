@@ -31,13 +31,13 @@ export function createHostSite (parts: Parameters<typeof createHostSites>[0]) {
   const { apps, history, events, access, basePath, now, log } = parts
   const { version, nodeVersion } = apps.about()
   const software = `clusterdeck ${version} on Node ${nodeVersion}`
-  const views = createViews({ software, basePath })
+  const views = createViews({ software, basePath, mounts: () => mounts })
   /** made at the first request */
   let document: ReturnType<typeof describeApi> | null = null
   const mounts = hostOperations(parts, readDocument)
   const app = createExpressApp({ access, mounts, idempotency: createIdempotency({ store: history.answers, now }),
     pages: [signInRouter({ ...access, views }),
-      hostRouter({ apps, history, views, tokens: access.tokens, sessions: access.sessions, describe: readDocument,
+      hostRouter({ apps, history, views, mounts, tokens: access.tokens, sessions: access.sessions, describe: readDocument,
         basePath, now, log })], isOpen: (path) => isPublic(path) || APP_PROBE.test(path), log })
   return {
     site: createSite({ ...parts, events, basePath, software, app,

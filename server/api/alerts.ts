@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { ALERT, ALERT_CHANGES, ALERT_ID } from '../config/alert.ts'
 import { ALERT_KINDS } from '../config/alert-kinds.ts'
 import { DeckError } from '../errors.ts'
-import { operation, placeOf, type Resource } from './endpoint.ts'
+import { eventsOf } from '../events/topics.ts'
+import { operation, placeOf, type Fields, type Resource } from './endpoint.ts'
 import { ACTOR, COUNT, ID_PARAMETER, listOf, NUMBER, TIME } from './fields.ts'
 import { parseId } from './input.ts'
 import { checkMatch, doerOf, IF_MATCH, newestOf, tagOf, type Past } from './preconditions.ts'
-import type { Request } from 'express'
 import type { Deck } from '../deck.ts'
 
 export type Delivery = z.infer<typeof DELIVERY>
@@ -43,6 +43,16 @@ const SHOWN_ALERT = z.strictObject({
   deliveries: z.array(DELIVERY).describe('the last 20, newest first')
 }).meta({ id: 'Alert' })
 
+/** Its form has boxes for topics, and a text for other events. */
+const FORM = {
+  read (fields: Fields): Fields {
+    if (!('events' in fields)) return fields
+    const events = eventsOf([fields.topic ?? []].flat().map(String), String(fields.events).split(/[\s,;]+/).filter(Boolean))
+    return { ...fields, events: events ?? '' }
+  },
+  next: () => '/alerts'
+}
+
 /** Alerts and their deliveries: of an app, or of a host for all of its apps. */
 export function alertResources (
   { deck: { alerts }, history, isOfHost = false }: { deck: Pick<Deck, 'alerts'>, history: Past, isOfHost?: boolean }
@@ -61,32 +71,38 @@ export function alertResources (
         description:
           'slack, discord, teams and webhook need `url`, and webhook may have `secret`; sentry needs `dsn`; mail needs `host`, `from` and `to`, and may have `port`, and `user` with `password`.',
         role: 'admin', cli: `clusterdeck alerts add slack https://hooks.example.com/services/T0/B0/x${flag}`,
-        body: ALERT, status: 201, location: true, problems: ['not-possible'], answer: SHOWN_ALERT,
-        handle ({ body, auth }) {
+        query: z.strictObject({
+          test: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
+            description: '"true": sends a test message at once',
+            as: { type: 'boolean' }
+          })
+        }), body: ALERT, status: 201, location: true, problems: ['not-possible'], answer: SHOWN_ALERT, form: FORM,
+        handle ({ query: { test = false }, body, auth }) {
           const id = alerts.add({ wanted: body, actor: auth.actor })
+          if (test) alerts.test({ id, actor: auth.actor })
           return { headers: { Location: `/api/v1${at}/alerts/${id}` }, body: shown(id) }
         } })
     },
 
     [`${at}/alerts/:alert`]: {
       GET: operation({ name: `get${of}Alert`, summary: 'Returns an alert with its last deliveries', role: 'viewer',
-        path, hasTag: true, problems: ['not-found'], answer: SHOWN_ALERT, handle: ({ req }) => tagged(idOf(req)) }),
+        path, hasTag: true, problems: ['not-found'], answer: SHOWN_ALERT, handle: ({ params }) => tagged(idOf(params)) }),
       PATCH: operation({ name: `change${of}Alert`,
         summary: 'Changes, pauses or resumes an alert; what is left out stays as it is, also secrets', role: 'admin',
-        cli: `clusterdeck alerts pause 3${flag}`, path, body: ALERT_CHANGES,
+        cli: `clusterdeck alerts pause 3${flag}`, path, body: ALERT_CHANGES, form: FORM,
         headers: { 'If-Match': IF_MATCH.optional() }, hasTag: true,
         problems: ['not-found', 'not-possible', 'precondition-failed'], answer: SHOWN_ALERT,
-        handle ({ req, body, auth }) {
-          const id = idOf(req)
-          checkUnchanged(req, id)
+        handle ({ params, seen, body, auth }) {
+          const id = idOf(params)
+          checkUnchanged(seen, id)
           alerts.change({ id, changes: body, actor: auth.actor })
           return tagged(id)
         } }),
       DELETE: operation({ name: `delete${of}Alert`, summary: 'Deletes an alert', role: 'admin',
         cli: `clusterdeck alerts delete 3${flag}`, path, headers: { 'If-Match': IF_MATCH.optional() },
-        problems: ['not-found', 'not-possible', 'precondition-failed'], answer: SHOWN_ALERT, handle ({ req, auth }) {
-        const id = idOf(req)
-        checkUnchanged(req, id)
+        problems: ['not-found', 'not-possible', 'precondition-failed'], answer: SHOWN_ALERT, handle ({ params, seen, auth }) {
+        const id = idOf(params)
+        checkUnchanged(seen, id)
         const body = shown(id)
         alerts.delete({ id, actor: auth.actor })
         return { body }
@@ -97,7 +113,7 @@ export function alertResources (
       POST: operation({ name: `test${of}Alert`, summary: 'Sends a test message of one alert, without a retry',
         role: 'operator', cli: `clusterdeck alerts test 3${flag}`, path, status: 202,
         problems: ['not-found', 'stopping'], answer: DELIVERY,
-        handle: ({ req, auth }) => ({ body: alerts.test({ id: idOf(req), actor: auth.actor }) }) })
+        handle: ({ params, auth }) => ({ body: alerts.test({ id: idOf(params), actor: auth.actor }) }) })
     },
 
     [`${at}/alerts/:alert/deliveries/:n/retry`]: {
@@ -105,15 +121,15 @@ export function alertResources (
         role: 'operator', cli: `clusterdeck alerts retry 3 7${flag}`,
         path: { ...path, n: ID_PARAMETER.describe('the id of a delivery') }, status: 202,
         problems: ['not-found', 'delivery-not-failed', 'stopping'], answer: DELIVERY,
-        handle: ({ req, auth }) => ({
-          body: alerts.retry({ id: idOf(req), delivery: parseId(req.params.n), actor: auth.actor })
+        handle: ({ params, auth }) => ({
+          body: alerts.retry({ id: idOf(params), delivery: parseId(params.n), actor: auth.actor })
         }) })
     }
   })
 
   /** @throws {DeckError} not-found, precondition-failed */
-  function checkUnchanged (req: Request, id: string) {
-    checkMatch(req, alerts.digest(id), { isRequired: false, change: () => changeOfAlert(history, id) })
+  function checkUnchanged (seen: string | undefined, id: string) {
+    checkMatch(seen, alerts.digest(id), { isRequired: false, change: () => changeOfAlert(history, id) })
   }
 
   /** @throws {DeckError} not-found */
@@ -135,7 +151,7 @@ export function changeOfAlert (history: Past, id: string) {
 }
 
 /** @throws {DeckError} invalid-id */
-function idOf ({ params: { alert } }: Request): string {
+function idOf ({ alert }: Record<string, string>): string {
   const { success, data } = ALERT_ID.safeParse(alert)
   if (success) return data
   throw new DeckError('invalid-id',

@@ -145,7 +145,7 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
 
     '/apps/:app': {
       GET: operation({ name: 'getApp', summary: 'Returns one app', role: 'viewer', path, problems: ['not-found'],
-        answer: APP, handle: ({ req, auth }) => ({ body: findApp(apps, req.params.app, auth) }) }),
+        answer: APP, handle: ({ params, auth }) => ({ body: findApp(apps, params.app, auth) }) }),
 
       DELETE: operation({ name: 'removeApp',
         summary: 'Stops an app and removes it from this host; its data folder stays', role: 'admin', path,
@@ -155,8 +155,8 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
             as: { type: 'boolean' }
           })
         }), status: 202, problems: ['not-found', 'stopping'], answer: APP,
-        async handle ({ req, query: { purge = false }, auth }) {
-          const name = findName(apps, req.params.app, auth)
+        async handle ({ params, query: { purge = false }, auth }) {
+          const name = findName(apps, params.app, auth)
           refuseLimited(auth, 'removes apps')
           return { body: await apps.remove(name, { purge, actor: auth.actor }) }
         } })
@@ -179,8 +179,8 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
       largestBodyBytes: ORDER_LIMIT_BYTES,
       problems: ['not-found', 'not-stored'],
       answer: VARIABLES,
-      async handle ({ req, query: { dryRun = false }, body, auth }) {
-        const name = findName(apps, req.params.app, auth)
+      async handle ({ params, query: { dryRun = false }, body, auth }) {
+        const name = findName(apps, params.app, auth)
         return { body: { variables: await apps.changeVariables(name, body.env, { isDry: dryRun }) } }
       }
     }) },
@@ -204,10 +204,10 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
   }
 
   /** `done`: states in which there is nothing to do */
-  async function change ({ req, auth }: Pick<Call, 'req' | 'auth'>, done: AppView['state'][],
+  async function change ({ params, auth }: Pick<Call, 'params' | 'auth'>, done: AppView['state'][],
     work: (name: string, by: By) => Promise<AppView>)
   {
-    const app = findApp(apps, req.params.app, auth)
+    const app = findApp(apps, params.app, auth)
     if (done.includes(app.state)) return { status: 200, body: app }
     return { body: await work(app.name, { actor: auth.actor }) }
   }

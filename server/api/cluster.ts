@@ -168,7 +168,7 @@ export function clusterResources (
 
     '/workers/:id/kill': {
       POST: operation({ name: 'killWorker', summary: 'Kills one worker by SIGKILL; the next one starts at once',
-        role: 'operator', cli: 'clusterdeck kill 3', status: 202, problems: ['not-found', 'stopping'],
+        role: 'operator', cli: 'clusterdeck kill {id}', status: 202, problems: ['not-found', 'stopping'],
         answer: z.strictObject({ worker: NUMBER }), handle ({ id, auth }) {
         findWorker(id)
         deck.dispatch({ type: 'kill-worker', worker: id, actor: auth.actor })
@@ -180,7 +180,7 @@ export function clusterResources (
       POST: operation({ name: 'endWorkerConnections',
         summary:
           'Ends the long-lived connections that a replaced worker keeps, within drain.spreadMs, and then the worker',
-        role: 'operator', cli: 'clusterdeck end-connections 3', status: 202,
+        role: 'operator', cli: 'clusterdeck end-connections {id}', status: 202,
         problems: ['not-found', 'not-possible', 'stopping'], answer: WORKER, handle ({ id, auth }) {
         findWorker(id)
         deck.dispatch({ type: 'end-connections', worker: id, actor: auth.actor })
@@ -193,11 +193,11 @@ export function clusterResources (
         answer: SCALE, handle: scaleView }),
 
       PUT: operation({ name: 'setScale', summary: 'Sets how many workers should run', role: 'operator',
-        cli: 'clusterdeck scale 4', body: SCALE_ORDER, headers: { 'If-Match': IF_MATCH.optional() }, hasTag: true,
+        cli: 'clusterdeck scale {workers}', body: SCALE_ORDER, headers: { 'If-Match': IF_MATCH.optional() }, hasTag: true,
         problems: [...ROLLOUT_PROBLEMS, 'precondition-failed', 'not-stored'], answer: SCALE,
-        async handle ({ req, body, auth }) {
+        async handle ({ seen, body, auth }) {
           const { desiredWorkers } = deck.snapshot()
-          checkMatch(req, desiredWorkers, { isRequired: false, change: () => changeOfScale(history, desiredWorkers) })
+          checkMatch(seen, desiredWorkers, { isRequired: false, change: () => changeOfScale(history, desiredWorkers) })
           deck.dispatch({ type: 'scale', workers: body.workers, actor: auth.actor })
           await deck.stored()
           return scaleView()

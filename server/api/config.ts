@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { CHANGE } from '../config/options.ts'
+import { textOfValue } from '../config/value-text.ts'
 import { operation, type Resource } from './endpoint.ts'
 import { listOf } from './fields.ts'
-import { SETTING } from './shapes.ts'
-import { checkMatch, IF_MATCH, tagOf } from './preconditions.ts'
+import { SETTING, type Setting } from './shapes.ts'
+import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf, type Past } from './preconditions.ts'
 import type { Deck } from '../deck.ts'
 
 const SETTINGS = listOf(SETTING).meta({ id: 'Settings' })
@@ -15,9 +16,22 @@ const WANTED = z.looseObject({}).refine((wanted) => Object.keys(wanted).length >
 const SHOWN_WANTED = CHANGE.meta({ description: DESCRIPTION, minProperties: 1,
   examples: [{ 'drain.deadlineMs': 10_000, 'rollout.surge': '25%' }] })
 
+/** @returns for If-Match: the state of one setting, which others do not concern */
+export function settingState ({ name, value }: Pick<Setting, 'name' | 'value'>): string {
+  return `${name}=${value === null ? '' : encodeURIComponent(textOfValue(value))}`
+}
+
+function changeOfSetting (history: Past, option: string) {
+  const event = lastOf(history, ['config.changed'])
+  const change = event?.detail?.changes?.find(({ name }) => name === option)
+  return change
+    ? `${doerOf(event)} has set it to ${textOfValue(change.to)} since you opened this`
+    : 'Somebody has changed it since you opened this'
+}
+
 /** The settings that the master runs with. */
 export function configResources (
-  { deck }: { deck: Pick<Deck, 'settings' | 'configure' | 'stored'> }
+  { deck, history }: { deck: Pick<Deck, 'settings' | 'configure' | 'stored'>, history: Past }
 ): Record<string, Resource> {
   return {
     '/config': {
@@ -26,16 +40,25 @@ export function configResources (
 
       PATCH: operation({ name: 'changeConfig', summary: 'Changes options while the app runs',
         description: 'It changes all of the given options, or none. What is already running keeps its old values.',
-        role: 'admin', cli: 'clusterdeck config set drain.deadlineMs=10000', headers: { 'If-Match': IF_MATCH },
+        role: 'admin', cli: 'clusterdeck config set {name}={value}', headers: { 'If-Match': IF_MATCH },
         body: WANTED, shownBody: SHOWN_WANTED, hasTag: true,
         problems: ['precondition-required', 'precondition-failed', 'unknown-option', 'not-possible', 'invalid-config',
-          'upgrade-running', 'stopping', 'not-stored'], answer: SETTINGS, async handle ({ req, body, auth }) {
-        checkMatch(req, deck.settings.digest(), { isRequired: true })
+          'upgrade-running', 'stopping', 'not-stored'], answer: SETTINGS, async handle ({ seen, body, auth }) {
+        checkUnchanged(seen, body)
         deck.configure({ wanted: body, actor: auth.actor })
         await deck.stored()
         return configReply()
       } })
     }
+  }
+
+  /** What somebody has seen is all settings, or the one that they change. */
+  function checkUnchanged (seen: string | undefined, body: object) {
+    const [name] = Object.keys(body)
+    if (!seen?.startsWith(`"${name}=`)) return checkMatch(seen, deck.settings.digest(), { isRequired: true })
+    const setting = deck.settings.list().find((each) => each.name === name)
+    checkMatch(seen, setting ? settingState(setting) : '', { isRequired: true, change: () =>
+      changeOfSetting(history, name) })
   }
 
   function configReply () {

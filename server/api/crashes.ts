@@ -73,7 +73,7 @@ export function crashResources (
     '/crashes/:id/occurrences/:n': {
       GET: operation({ name: 'getCrashOccurrence', summary: 'Returns one crash with all details', role: 'viewer',
         path: { n: ID_PARAMETER.describe('the id of a crash') }, problems: ['not-found'], answer: CRASH,
-        handle: ({ id, req }) => ({ body: withSource(deck.crashes.occurrence(id, parseId(req.params.n))) }) })
+        handle: ({ id, params }) => ({ body: withSource(deck.crashes.occurrence(id, parseId(params.n))) }) })
     },
     '/crashes/:id/issue': {
       GET: operation({ name: 'getCrashIssue',
@@ -93,9 +93,9 @@ export function crashResources (
         role: 'operator', headers: { 'If-Match': IF_MATCH.optional() },
         problems: ['not-found', 'history-unavailable', 'precondition-failed'],
         body: z.strictObject({ assignee: ASSIGNEE.nullable().describe('a name of 1 to 100 characters, or null') }),
-        answer: KNOWN_CRASH_GROUP, handle ({ req, id, body, auth }) {
+        answer: KNOWN_CRASH_GROUP, handle ({ seen, id, body, auth }) {
         const { assignee } = deck.crashes.group(id)
-        checkMatch(req, assigneeTag(assignee), { isRequired: false, change: () =>
+        checkMatch(seen, assigneeTag(assignee), { isRequired: false, change: () =>
           changeOfAssignee(history, id, assignee) })
         return { body: deck.crashes.assign(id, body.assignee, auth.actor) }
       } })
@@ -109,7 +109,7 @@ export function crashResources (
       DELETE: operation({ name: 'removeCrashNote', summary: 'Removes a note from a crash group', role: 'operator',
         path: { n: ID_PARAMETER.describe('the id of a note') }, problems: ['not-found', 'history-unavailable'],
         answer: NOTE,
-        handle: ({ id, req, auth }) => ({ body: deck.crashes.removeNote(id, parseId(req.params.n), auth.actor) }) })
+        handle: ({ id, params, auth }) => ({ body: deck.crashes.removeNote(id, parseId(params.n), auth.actor) }) })
     },
     '/crashes/:id/resolve': { POST: stateOperation('resolve') },
     '/crashes/:id/mute': { POST: stateOperation('mute') },

@@ -30,7 +30,7 @@ export function diagnosticsResources (
   return {
     '/workers/:id/diagnostics': {
       POST: operation({ name: 'startDiagnostics', summary: 'Takes a profile, a snapshot or a report of one worker',
-        role: 'operator', cli: 'clusterdeck diagnose 3 --kind cpu-profile', body: START_BODY, status: 202,
+        role: 'operator', cli: 'clusterdeck diagnose {id} --kind {kind}', body: START_BODY, status: 202,
         location: true, problems: ['not-found', 'not-possible', 'diagnostics-running', 'data-dir-unusable'],
         answer: DIAGNOSTICS, handle ({ id, body, auth }) {
         const item = deck.diagnostics.start({ worker: id, kind: body.kind, durationMs: body.durationMs,

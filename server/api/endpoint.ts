@@ -15,9 +15,7 @@ import type { Idempotency } from './idempotency.ts'
  */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-export type Call<Q = Record<string, unknown>, B = Record<string, unknown>> = {
-  req: Request,
-  res: Response,
+export type Call<Q = Record<string, unknown>, B = Record<string, unknown>> = Asked & {
   auth: Auth,
   /** of a path with `:id`, else 0 */
   id: number,
@@ -25,6 +23,16 @@ export type Call<Q = Record<string, unknown>, B = Record<string, unknown>> = {
   body: B,
   /** the one of `produces` that the caller wants most */
   type: string
+}
+
+/** What somebody asks of an operation, by the API or by a form of a page. */
+export type Asked = {
+  req: Request,
+  res: Response,
+  /** of its path */
+  params: Record<string, string>,
+  /** the state that its sender has seen, as If-Match has it */
+  seen?: string
 }
 
 /** `status`: one of `others`, in place of that of the operation */
@@ -40,7 +48,10 @@ export type Operation<Q extends ZodObject = ZodObject, B extends ZodObject = Zod
   role: Role | null,
   /** what it is, where no session may have it: what it gives would outlast the session */
   byToken?: string,
-  /** the same on the command line */
+  /**
+   * the same on the command line, where it depends on `kind`: for each; `{note}` stands for a field, and is left out
+   * with the flag before it where that is empty
+   */
   cli?: string | Record<string, string>,
   /** its parameters other than `id` */
   path?: Record<string, Schema>,
@@ -74,11 +85,18 @@ export type Operation<Q extends ZodObject = ZodObject, B extends ZodObject = Zod
   isPassedOn?: boolean,
   /** beside those that any operation may have */
   problems?: readonly ErrorCode[],
+  /**
+   * of a form of a page: `read`: makes its fields those of the body; `next`: the page to which it leads, null: none,
+   * or throws what its reader has to know
+   */
+  form?: { read?: (fields: Fields) => Fields, next?: (answer: any) => string | null },
   /** undefined: it has answered itself */
   handle: (call: Call<z.infer<Q>, z.infer<B>>) => Reply | undefined | Promise<Reply | undefined>
 }
 
 export type Resource = Partial<Record<Method, Operation>>
+/** what a form sends: texts, or a list of them where a name is there several times */
+export type Fields = Record<string, unknown>
 
 const JSON_TYPE = 'application/json'
 const BODY_LIMIT_BYTES = 64 * 1024
@@ -103,15 +121,8 @@ export function routeOperations (groups: Mount['groups'], { idempotency }: { ide
 
 async function answerRequest (resource: Resource, req: Request, res: Response, idempotency: Idempotency) {
   const operation = operationFor(resource, req.method)
-  if (operation.role !== null) requireRole(req.auth, operation.role)
-  if (operation.byToken && req.auth?.via !== 'token')
-    throw new DeckError('forbidden', `${operation.byToken} requires a token, not a session`)
   const call: Call = {
-    req,
-    res,
-    // It is null only for operations without a role, which do not read it.
-    auth: req.auth as Auth,
-    id: req.params.id === undefined ? 0 : parseId(req.params.id),
+    ...callerOf(operation, { req, res, params: req.params as Asked['params'], seen: req.headers['if-match'] }),
     query: parseQuery(operation.query ?? NO_QUERY, req.url),
     type: negotiateType(req, operation.produces ?? [JSON_TYPE]),
     body: await bodyOf(operation, req, res)
@@ -123,6 +134,27 @@ async function answerRequest (resource: Resource, req: Request, res: Response, i
       : runOperation())
   if (!reply || res.destroyed) return
   res.status(reply.status ?? operation.status ?? 200).set(reply.headers ?? {}).json(reply.body)
+}
+
+/**
+ * Does what a form asks for. `query`: texts; `body`: as JSON has it.
+ * @throws {DeckError} as the API refuses it
+ */
+export async function perform (operation: Operation,
+  { query, body, ...asked }: Asked & { query: Record<string, string>, body: Fields }): Promise<Reply | undefined>
+{
+  return operation.handle({ ...callerOf(operation, asked),
+    query: parseQuery(operation.query ?? NO_QUERY, `?${new URLSearchParams(query)}`), type: JSON_TYPE,
+    body: parseBody(operation.body ?? NO_BODY, body) })
+}
+
+/** @throws {DeckError} unauthenticated, forbidden, invalid-id */
+function callerOf ({ role, byToken }: Operation, asked: Asked): Asked & Pick<Call, 'auth' | 'id'> {
+  const { req: { auth }, params: { id } } = asked
+  if (role !== null) requireRole(auth, role)
+  if (byToken && auth?.via !== 'token') throw new DeckError('forbidden', `${byToken} requires a token, not a session`)
+  // It is null only for operations without a role, which do not read it.
+  return { ...asked, auth: auth as Auth, id: id === undefined ? 0 : parseId(id) }
 }
 
 /** @throws {DeckError} unauthenticated, forbidden */

@@ -68,13 +68,21 @@ export function fleetCrashResources ({ deck, now }: { deck: Deck, now: () => num
         POST: operation({ name: `${action}FleetCrash`, summary,
           description: 'Only members that answer change the group.', role: 'operator',
           cli: `clusterdeck fleet ${action} v1:0123456789abcdef0123456789abcdef`, path: { fingerprint: NAME },
-          problems: ['no-fleet', 'not-found'], answer: SETTLED,
-          handle: async ({ req, auth }) => ({
-            body: await fleetOf(deck).settleCrash(parseFingerprint(String(req.params.fingerprint)), action, auth)
+          problems: ['no-fleet', 'not-found'], answer: SETTLED, form: { next: refuseSome },
+          handle: async ({ params, auth }) => ({
+            body: await fleetOf(deck).settleCrash(parseFingerprint(params.fingerprint), action, auth)
           }) })
       }])
     )
   }
+}
+
+/** @throws {DeckError} not-possible: some members did not answer */
+function refuseSome ({ silent, refused }: SettledFleetCrash) {
+  const left = [...silent, ...refused.map(({ member }) => member)]
+  if (left.length > 0)
+    throw new DeckError('not-possible', `Done on the members that answered, but not on ${left.join(', ')}`)
+  return null
 }
 
 /** @throws {DeckError} invalid-id */

@@ -5,6 +5,7 @@ import { operation, refuseLimited, requireRole, type Operation, type Resource } 
 import { COUNT, listOf } from './fields.ts'
 import { FLEET, FLEET_ROLLOUT, FLEET_ROLLOUT_SUMMARY } from './fleet-answers.ts'
 import { marksOf } from './fleet-builds.ts'
+import { IF_MATCH, tagOf } from './preconditions.ts'
 import { FLEET_PREVIEW, previewFleetRollout } from './fleet-preview.ts'
 import type { Request } from 'express'
 import type { Deck } from '../deck.ts'
@@ -27,6 +28,9 @@ const ARCHIVE_TYPE = 'application/gzip'
 
 /** At most a week. */
 const MAX_WAIT_MS = 604_800_000
+
+/** of the command line, for the fields of a form */
+const PLAN_FLAGS = '--batch {batch} --pause {pauseMs}ms --order {order} --canary {canary}'
 
 /** Commands for a running rollout. */
 const ORDERS: readonly ('pause' | 'resume' | 'abort')[] = Object.freeze(['pause', 'resume', 'abort'])
@@ -87,8 +91,10 @@ export function fleetResources ({ deck }: { deck: Deck }): Record<string, Resour
         summary:
           'Starts a restart, a deploy or a rollback of the app on all members that have it, one batch after the other',
         role: 'operator',
-        cli: { deploy: 'clusterdeck fleet deploy', restart: 'clusterdeck fleet restart',
-          rollback: 'clusterdeck fleet rollback' }, body: WANTED, status: 202,
+        cli: { deploy: `clusterdeck fleet deploy --note {note} ${PLAN_FLAGS} --on-failure {onFailure}`,
+          restart: `clusterdeck fleet restart ${PLAN_FLAGS}`,
+          rollback: `clusterdeck fleet rollback --note {note} ${PLAN_FLAGS} --on-failure {onFailure}` }, body: WANTED,
+        status: 202,
         problems: ['no-fleet', 'fleet-away', 'rollout-running', 'not-found'], answer: FLEET_ROLLOUT,
         async handle ({ body, auth }) {
           checkSource(body)
@@ -131,8 +137,13 @@ export function fleetResources ({ deck }: { deck: Deck }): Record<string, Resour
         POST: operation({ name: `${order}FleetRollout`,
           summary: `${order[0].toUpperCase()}${order.slice(1)}s the rollout of the app over the fleet`,
           role: 'operator', cli: `clusterdeck fleet ${order}`,
+          headers: { 'If-Match': IF_MATCH.optional().describe('`"7"`: only if rollout 7 still runs') },
           problems: ['no-fleet', 'fleet-away', 'rollout-running', 'rollout-ended', 'rollout-state', 'not-found'],
-          answer: FLEET_ROLLOUT, handle: async ({ auth }) => ({ body: await fleetOf(deck).steer(order, auth.actor) }) })
+          answer: FLEET_ROLLOUT, async handle ({ seen, auth }) {
+          const fleet = fleetOf(deck)
+          if (seen !== undefined) checkCurrent(seen, (await fleet.look()).rollout)
+          return { body: await fleet.steer(order, auth.actor) }
+        } })
       }])
     )
   }
@@ -144,17 +155,18 @@ export function forgetOperation (about: { name: string, summary: string, cli?: s
   return operation({ ...about,
     description: 'It is refused while the host reports. If the host comes back, it reports anew.', role: 'operator',
     path: { member: NAME }, problems: ['no-fleet', 'fleet-away', 'not-found', 'not-possible'],
-    answer: z.strictObject({ member: NAME }), async handle ({ req, auth }) {
-    const member = String(req.params.member)
-    await forgetHost(fleet(), member, auth)
+    answer: z.strictObject({ member: NAME }), async handle ({ params: { member }, auth }) {
+    refuseLimited(auth, 'forgets a host')
+    await fleet().forget(member, auth.actor)
     return { body: { member } }
   } })
 }
 
-/** @throws {DeckError} forbidden, not-found, not-possible, fleet-away */
-export async function forgetHost (fleet: Pick<Fleet, 'forget'>, member: string, auth: Auth) {
-  refuseLimited(auth, 'forgets a host')
-  await fleet.forget(member, auth.actor)
+/** @throws {DeckError} rollout-ended */
+function checkCurrent (seen: string, current: FleetRollout | null) {
+  if (seen === '*' || (current && seen.includes(tagOf(current.id)))) return
+  const now = current ? `rollout ${current.id} is ${current.state}` : 'no rollout is running'
+  throw new DeckError('rollout-ended', `Rollout ${seen.slice(0, 20)} of the fleet is over: ${now}`)
 }
 
 /** `status`: with who is behind */

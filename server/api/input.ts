@@ -172,14 +172,14 @@ function isSecret (schema: z.ZodObject, path: PropertyKey[]) {
 
 /** `isBare`: without what makes it optional */
 function fieldAt (schema: unknown, path: PropertyKey[], { isBare = true }: { isBare?: boolean } = {}) {
-  const field = path.reduce((part, key) => Object(withoutWrappers(part)).shape?.[key], schema)
-  return isBare ? withoutWrappers(field) : field
+  const field = path.reduce((part, key) => Object(bareOf(part)).shape?.[key], schema)
+  return isBare ? bareOf(field) : field
 }
 
-/** `field`: of zod */
-function withoutWrappers (field: unknown): unknown {
+/** `field`: of zod. Returns it without what makes it optional. */
+export function bareOf (field: unknown): unknown {
   const { innerType } = Object(Object(field).def)
-  return innerType ? withoutWrappers(innerType) : field
+  return innerType ? bareOf(innerType) : field
 }
 
 function unknownName (name: string, known: string[]) {

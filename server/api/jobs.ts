@@ -123,13 +123,13 @@ export function jobResources ({ deck: { jobs } }: { deck: Deck }, stream: Stream
     '/jobs/:name/runs': {
       GET: operation({ name: 'listRunsOfJob', summary: 'Lists the runs of one job, newest first', role: 'viewer',
         cli: 'clusterdeck jobs runs nightly', path, query: PAGE_QUERY, problems: ['not-found', 'cursor-expired'],
-        answer: pageOf(RUN), handle: ({ req, query }) => ({ body: jobs.runs(String(req.params.name), query) }) }),
+        answer: pageOf(RUN), handle: ({ params, query }) => ({ body: jobs.runs(params.name, query) }) }),
       POST: operation({ name: 'runJob', summary: 'Runs a job now, also where it is paused',
         description: 'While it runs, 409; with `overlap: \'replace\'` the run is ended first.', role: 'operator',
         cli: 'clusterdeck jobs run nightly', path, status: 201, location: true,
         problems: ['not-found', 'job-running', 'stopping', 'upgrade-running', 'secrets-failed'], answer: RUN,
-        async handle ({ req, auth }) {
-          const run = await jobs.runNow(String(req.params.name), { actor: auth.actor })
+        async handle ({ params, auth }) {
+          const run = await jobs.runNow(params.name, { actor: auth.actor })
           return { headers: { Location: `/api/v1/jobs/runs/${run.id}` }, body: run }
         } })
     },
@@ -138,20 +138,20 @@ export function jobResources ({ deck: { jobs } }: { deck: Deck }, stream: Stream
       POST: operation({ name: 'acknowledgeJob',
         summary: 'Acknowledges that a job has failed: it needs no attention until it fails again', role: 'operator',
         cli: 'clusterdeck jobs acknowledge nightly', path, problems: ['not-found'], answer: JOB,
-        handle: ({ req, auth }) => ({ body: jobs.acknowledge(String(req.params.name), auth.actor) }) })
+        handle: ({ params, auth }) => ({ body: jobs.acknowledge(params.name, auth.actor) }) })
     },
 
     '/jobs/:name/pause': {
       POST: operation({ name: 'pauseJob',
         summary: 'Pauses a job: its times pass until it is resumed, whatever is restarted meanwhile', role: 'operator',
         cli: 'clusterdeck jobs pause nightly', path, problems: ['not-found'], answer: JOB,
-        handle: ({ req, auth }) => ({ body: jobs.pause(String(req.params.name), auth.actor) }) })
+        handle: ({ params, auth }) => ({ body: jobs.pause(params.name, auth.actor) }) })
     },
 
     '/jobs/:name/resume': {
       POST: operation({ name: 'resumeJob', summary: 'Resumes a paused job at its next time', role: 'operator',
         cli: 'clusterdeck jobs resume nightly', path, problems: ['not-found'], answer: JOB,
-        handle: ({ req, auth }) => ({ body: jobs.resume(String(req.params.name), auth.actor) }) })
+        handle: ({ params, auth }) => ({ body: jobs.resume(params.name, auth.actor) }) })
     }
   }
 

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { OWNER } from '../config/actor-names.ts'
 import { DeckError } from '../errors.ts'
-import type { Request } from 'express'
 import type { DeckEvent } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
 
@@ -19,31 +18,20 @@ export function tagOf (state: string | number): string {
 }
 
 /**
- * `now`: the state of what there is; `change`: who has changed it, as a sentence without its point.
+ * `wanted`: If-Match; `now`: the state of what there is, which a form gets to send it if its reader confirms; `change`: who has changed it, as a sentence without its point.
  * @throws {DeckError} precondition-required, precondition-failed
  */
-export function checkMatch ({ headers }: Request, now: string | number,
+export function checkMatch (wanted: string | undefined, now: string | number,
   { isRequired, change }: { isRequired: boolean, change?: () => string })
 {
-  const wanted = headers['if-match']
   if (wanted === undefined && isRequired)
     throw new DeckError('precondition-required', 'If-Match: expected the ETag of a GET, received nothing')
   if (wanted === undefined || wanted.trim() === '*' || wanted.match(TAG)?.includes(tagOf(now))) return
-  const why = change ? `${change()}. ` : ''
+  const why = change?.()
   throw new DeckError('precondition-failed',
-    `${why}If-Match: expected ${tagOf(now)}, received ${
+    `${why === undefined ? '' : `${why}. `}If-Match: expected ${tagOf(now)}, received ${
       JSON.stringify(wanted.slice(0, 100))
-    }; read the current state first`)
-}
-
-/**
- * The same for a form, which sends the state that it has shown. It gets the state of now, to send it if its reader
- * confirms. `seen`: undefined: the form shows none; `change`: see checkMatch().
- * @throws {DeckError} precondition-failed
- */
-export function checkSeen (seen: unknown, now: string | number, change: () => string) {
-  if (seen === undefined || seen === String(now)) return
-  throw new DeckError('precondition-failed', change(), { details: { now: String(now) } })
+    }; read the current state first`, { details: { now: String(now), ...(why !== undefined && { change: why }) } })
 }
 
 /** `types`: of events. Returns the newest of them; null: the history has none, or is away. */

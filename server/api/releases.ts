@@ -5,6 +5,7 @@ import { COMMIT_ORDER } from '../config/orders.ts'
 import { operation, type Resource } from './endpoint.ts'
 import { NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
 import { PAGE_QUERY } from './filters.ts'
+import { STRATEGY_FLAGS } from './rollouts.ts'
 import { RUN, RELEASE, SETBACK } from './shapes.ts'
 import type { Deck } from '../deck.ts'
 
@@ -54,7 +55,8 @@ export function releaseResources (
         description:
           'The answer is a run, whose output can be followed at `/jobs/runs/{id}/stream`. Once it has succeeded, it has the `release` and the `rollout`, which is followed as any other. ' +
           'Without `hooks.build` the request is refused with `build-unconfirmed` and the commands that are guessed, until one such build has succeeded or `guess` is true.',
-        role: 'operator', cli: 'clusterdeck deploy --git main', body: COMMIT_ORDER, status: 202, location: true,
+        role: 'operator', cli: `clusterdeck deploy --git {git} ${STRATEGY_FLAGS}`,
+        form: { next: ({ id }) => `/jobs/runs/${id}` }, body: COMMIT_ORDER, status: 202, location: true,
         problems: ['not-found', 'build-unconfirmed', 'unshared-files', 'invalid-config', 'entry-not-found', 'stopping',
           'upgrade-running', 'secrets-failed'], answer: RUN, async handle ({ body: { guess, ...order }, auth }) {
         const run = await deck.deployCommit({ ...order, isGuessAccepted: guess, actor: auth.actor,
@@ -74,7 +76,7 @@ export function releaseResources (
     '/releases/:release': {
       GET: operation({ name: 'getRelease', summary: 'Returns one release', role: 'viewer', path: RELEASE_PARAMETER,
         problems: ['not-found'], answer: KEPT_RELEASE,
-        handle: ({ req }) => ({ body: deck.releases.get(parseRelease(String(req.params.release))) }) })
+        handle: ({ params }) => ({ body: deck.releases.get(parseRelease(params.release)) }) })
     }
   }
 }

@@ -62,7 +62,7 @@ const ROLLOUT_BODY = z.strictObject({
     anyOf: [{ properties: { kind: { enum: ['deploy', 'rollback'] } } }, { properties: { strategy: false } }]
   }] })
 
-const PREVIEW_BODY = z.strictObject({ kind: z.enum(['deploy', 'rollback']).describe('"deploy" or "rollback"'),
+export const PREVIEW_ORDER = z.strictObject({ kind: z.enum(['deploy', 'rollback']).describe('"deploy" or "rollback"'),
   ...ROLLOUT_ORDER, git: COMMIT_ORDER.shape.git.optional(), guess: COMMIT_ORDER.shape.guess }).superRefine(
     refuseMisplaced
   ).meta({ examples: [{ kind: 'deploy' }, { kind: 'deploy', git: 'main' }],
@@ -100,6 +100,10 @@ const STEERING_SUMMARIES: Readonly<Record<Steering, string>> = Object.freeze({
   retry: 'Retries the failed step of a held rollout'
 })
 
+/** of the command line, for the fields of a form */
+export const STRATEGY_FLAGS =
+  '--note {note} --surge {strategy.surge} --canary {strategy.canary.workers} --canary-time {strategy.canary.durationMs}ms --on-failure {strategy.onFailure}'
+
 const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
 
 export function rolloutResources ({ deck, history, timers, closing }: {
@@ -121,11 +125,11 @@ export function rolloutResources ({ deck, history, timers, closing }: {
         description:
           '`release` is for a rollback, `path` for a deploy below `releases.root`. `strategy` replaces options of `rollout.*` for this rollout.',
         role: 'operator',
-        cli: { restart: 'clusterdeck restart', deploy: 'clusterdeck deploy', rollback: 'clusterdeck rollback' },
-        headers: { 'If-Match': IF_MATCH.optional() }, body: ROLLOUT_BODY, status: 202, location: true,
+        cli: { restart: 'clusterdeck restart', deploy: `clusterdeck deploy ${STRATEGY_FLAGS}`,
+          rollback: 'clusterdeck rollback {release} --note {note}' }, headers: { 'If-Match': IF_MATCH.optional() }, body: ROLLOUT_BODY, status: 202, location: true,
         problems: [...ROLLOUT_PROBLEMS, 'precondition-failed', 'entry-not-found', 'path-refused', 'release-gone',
-          'not-found', 'invalid-config', 'secrets-failed'], answer: ROLLOUT, async handle ({ req, body, auth }) {
-        checkMatch(req, lastRollout(deck, history), { isRequired: false, change: () => changeOfRollouts(history) })
+          'not-found', 'invalid-config', 'secrets-failed'], answer: ROLLOUT, async handle ({ seen, body, auth }) {
+        checkNewest(seen)
         const command = { ...body, actor: auth.actor, client: auth.client }
         const rollout = body.kind === 'deploy'
           ? await deck.deploy(command)
@@ -140,7 +144,7 @@ export function rolloutResources ({ deck, history, timers, closing }: {
         description:
           'It takes what `POST /rollouts` takes, and for a commit `git` and `guess` as `POST /releases` does: git fetches it where it has to, nothing is built. All reasons for which that would be refused are in `refusals`.',
         role: 'operator', cli: { deploy: 'clusterdeck deploy --dry-run', rollback: 'clusterdeck rollback --dry-run' },
-        body: PREVIEW_BODY, answer: PREVIEW,
+        body: PREVIEW_ORDER, answer: PREVIEW,
         handle: async ({ body: { note, guess, ...wanted }, auth }) => ({
           body: await deck.preview({ ...wanted, isGuessAccepted: guess, actor: auth.actor })
         }) })
@@ -156,6 +160,17 @@ export function rolloutResources ({ deck, history, timers, closing }: {
         if (query.wait === undefined || req.method === 'HEAD' || !isRunning(id)) return { body: storyOf(rollout) }
         return { body: storyOf(await untilDone(id, query.wait, res) ?? findRollout(id)) }
       } })
+    }
+  }
+
+  /** Nobody can overrule another rollout that runs. */
+  function checkNewest (seen: string | undefined) {
+    const { rollout } = deck.snapshot()
+    try {
+      checkMatch(seen, lastRollout(deck, history), { isRequired: false, change: () => changeOfRollouts(history) })
+    } catch (error) {
+      if (!rollout) throw error
+      throw new DeckError('rollout-running', changeOfRollouts(history), { details: { rollout: rollout.id } })
     }
   }
 

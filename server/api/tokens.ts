@@ -99,11 +99,11 @@ export function tokenResources ({ tokens, sessions, history, events, now, apps =
         problems: ['not-found', 'precondition-failed'],
         answer: TOKEN.extend({
           alsoEnded: z.array(NUMBER).describe('the tokens that it created, directly or through others')
-        }).meta({ id: 'RevokedToken' }), handle ({ id, auth, req }) {
+        }).meta({ id: 'RevokedToken' }), handle ({ id, auth, seen: wanted }) {
         // A token can be revoked while no list can be read.
-        const isListed = auth.apps || req.headers['if-match'] !== undefined
+        const isListed = auth.apps || wanted !== undefined
         const seen = isListed ? tokensOf(auth, tokens.list()) : null
-        if (seen) checkMatch(req, tokensTag(seen), { isRequired: false, change: () => changeOfTokens(history) })
+        if (seen) checkMatch(wanted, tokensTag(seen), { isRequired: false, change: () => changeOfTokens(history) })
         if (auth.apps && !seen?.some((token) => token.id === id))
           throw new DeckError('not-found', `Token ${id} does not exist`)
         const { token, made } = tokens.revoke(id, auth.actor)

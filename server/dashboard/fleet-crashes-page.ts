@@ -27,13 +27,6 @@ const MAX_SHOWN = 100
 const REFRESH_EVERY_MS = 10_000
 const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').describe('open, resolved, muted or all')
 
-/** When somebody has resolved, muted or reopened a group of this fleet here: what is shown is old then. */
-const SETTLED: WeakMap<Fleet, number> = new WeakMap()
-
-export function noteSettled (fleet: Fleet, now: number) {
-  SETTLED.set(fleet, now)
-}
-
 export async function fleetCrashesModel (
   { deck, params, now }: { deck: FleetDeck, params: URLSearchParams, now: () => number }
 ) {
@@ -63,12 +56,14 @@ export function followFleetCrashes (asked: Asked): () => Fragment[] {
   const { deck, render, can, now } = asked
   let newest: Awaited<ReturnType<typeof fleetCrashesModel>> | null = null
   let askedAt = now()
+  let settledBefore = deck.fleet?.settledTimes() ?? 0
   let isAsking = false
   return () => {
-    const settledAt = (deck.fleet && SETTLED.get(deck.fleet)) ?? -Infinity
-    if (!isAsking && (now() - askedAt >= REFRESH_EVERY_MS || settledAt > askedAt)) {
+    const settled = deck.fleet?.settledTimes() ?? 0
+    if (!isAsking && (now() - askedAt >= REFRESH_EVERY_MS || settled !== settledBefore)) {
       isAsking = true
       askedAt = now()
+      settledBefore = settled
       // The page already shows an error, or the next request will.
       fleetCrashesModel(asked).catch(() => null).then((model) => {
         newest = model ?? newest

@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { fleetOf, type FleetDeck } from '../api/fleet.ts'
+import { fleetOf, WANTED, type FleetDeck } from '../api/fleet.ts'
+import { readFields } from '../api/form.ts'
+import { parseBody } from '../api/input.ts'
 import { previewFleetRollout } from '../api/fleet-preview.ts'
 import { actorOf } from '../api/roles.ts'
 import { DeckError } from '../errors.ts'
 import { count } from '../health.ts'
-import { wantedOf } from './fleet-orders.ts'
 import type { Powers } from './powers.ts'
 
 /** What the dialogs of the fleet show of a rollout before it begins. */
@@ -46,7 +47,7 @@ async function previewOf (deck: FleetDeck,
     can: Powers })
 {
   try {
-    return await previewFleetRollout(fleetOf(deck), wantedOf(kind, fields), { name, actor: actorOf({ name }), role,
+    return await previewFleetRollout(fleetOf(deck), parseBody(WANTED, readFields(WANTED, { ...fields, kind })), { name, actor: actorOf({ name }), role,
       client: 'dashboard' })
   } catch (error) {
     if (!(error instanceof DeckError) || error.code !== 'invalid-body') throw error

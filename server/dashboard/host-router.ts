@@ -1,9 +1,9 @@
 import { Router } from 'express'
 import { CSV_TYPE, sendExport } from '../api/export.ts'
-import { actionsRouter, HOST_ACTIONS } from './actions.ts'
 import { appActionsRouter } from './app-actions.ts'
+import { formsRouter } from './forms.ts'
 import { exportQuery } from './history-page.ts'
-import { createHostErrorPage, hostFrame, HOST_PAGES, pastFor, requireAllApps, startOf,
+import { createHostErrorPage, hostFrame, HOST_PAGES, pastFor, startOf,
   withOneList } from './host-pages.ts'
 import { pagesRouter, queryOf } from './page-router.ts'
 import { powersOf } from './powers.ts'
@@ -11,17 +11,18 @@ import type { Apps } from './host-pages.ts'
 import type { History } from '../../db/history.ts'
 import type { Views } from './views.ts'
 import type { Sessions, TokenRegistry } from '../api/tokens.ts'
-import type { Document } from '../api/openapi.ts'
+import type { Document, Mount } from '../api/openapi.ts'
 import type { Log } from '../system/log.ts'
 
 /** The pages of a host. */
-export function hostRouter ({ apps, history, views, tokens, sessions, describe, basePath, now, log }: {
+export function hostRouter ({ apps, history, views, mounts, tokens, sessions, describe, basePath, now, log }: {
   apps:
     & Apps
     & import('./app-actions.ts').Apps,
   /** the host's own */
   history: History,
   views: Views,
+  mounts: readonly Mount[],
   tokens: TokenRegistry,
   sessions: Sessions,
   /** the API, as OpenAPI */
@@ -44,10 +45,7 @@ export function hostRouter ({ apps, history, views, tokens, sessions, describe, 
       log })
   })
   router.use(appActionsRouter({ apps }))
-  router.use(
-    actionsRouter({ deck: apps, actions: HOST_ACTIONS, history, basePath, now, check: (auth) =>
-      requireAllApps(powersOf(auth)) })
-  )
+  router.use(formsRouter({ mounts, basePath }))
   router.use(errors.refuseUnknown)
   router.use(errors.onError)
   return router

@@ -111,7 +111,7 @@ function actionsOn (snapshot: Status, last: number): Item[] {
     ...snapshot.workers.filter(({ id, state }) => id !== null && state === 'ready').map(({ id, slot }) => {
       const subject = `worker ${id} in slot ${slot}`
       return { group, icon: 'rotate-cw', label: `Restart ${subject} …`,
-        opens: { dialog: 'dialog-restart-worker', fill: { worker: Number(id) }, subject }, blocked }
+        opens: { dialog: 'dialog-restart-worker', fill: { id: Number(id) }, subject }, blocked }
     })
   ]
 }

@@ -1,7 +1,10 @@
 import { formatExactDuration } from '../../public/format.ts'
+import { readFields } from '../api/form.ts'
+import { parseBody } from '../api/input.ts'
+import { PREVIEW_ORDER } from '../api/rollouts.ts'
 import { DeckError } from '../errors.ts'
 import { previewFacts } from '../preview-facts.ts'
-import { commitOfForm, strategyOfForm } from './strategy-form.ts'
+import type { z } from 'zod'
 import type { Deck } from '../deck.ts'
 import type { Powers } from './powers.ts'
 import type { Ref } from '../releases/git.ts'
@@ -16,15 +19,17 @@ export async function previewModel (
     now: () => number }
 ) {
   if (!can?.operate) throw new DeckError('forbidden', 'Only whoever may deploy can see what a deploy would do')
-  const { wanted, refusals } = readWanted(params)
-  const [preview, refs] = await Promise.all([deck.preview({ kind: 'deploy', ...wanted, actor: 'dashboard' }),
-    refsOf(deck)])
+  const { wanted: { note, guess, ...wanted }, refusals } = readWanted(params)
+  const [preview, refs] = await Promise.all([
+    deck.preview({ ...wanted, kind: 'deploy', isGuessAccepted: guess, actor: 'dashboard' }),
+    refsOf(deck)
+  ])
   const isUnconfirmed = preview.refusals.some(({ code }) => code === 'build-unconfirmed')
   return {
     now: now(),
     refs,
     // The form asks for a confirmation in place of this refusal.
-    guess: preview.build?.isGuess && (isUnconfirmed || wanted.isGuessAccepted)
+    guess: preview.build?.isGuess && (isUnconfirmed || guess)
       ? { text: preview.build.text, isAccepted: !isUnconfirmed }
       : null,
     preview: { ...preview,
@@ -44,14 +49,12 @@ async function refsOf (deck: Pick<Deck, 'releases'>): Promise<Ref[] | null> {
 }
 
 /** @returns what is typed may be wrong yet */
-function readWanted (
-  params: URLSearchParams
-): { wanted: ReturnType<typeof strategyOfForm> & Partial<ReturnType<typeof commitOfForm>>,
+function readWanted (params: URLSearchParams): { wanted: Partial<z.infer<typeof PREVIEW_ORDER>>,
   refusals: Preview['refusals'] }
 {
-  const fields = Object.fromEntries(params)
   try {
-    return { wanted: { ...commitOfForm(fields), ...strategyOfForm(fields) }, refusals: [] }
+    const fields = readFields(PREVIEW_ORDER, { ...Object.fromEntries(params), kind: 'deploy' })
+    return { wanted: parseBody(PREVIEW_ORDER, fields), refusals: [] }
   } catch (error) {
     if (!(error instanceof DeckError)) throw error
     return { wanted: {}, refusals: [error] }

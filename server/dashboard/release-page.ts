@@ -129,11 +129,12 @@ function memoryOf (history: History, id: string) {
  * @throws {DeckError} not-found
  */
 export async function rollbackModel (
-  { deck, id, now, blocked }: { deck: Deck, id: string, now: number, blocked: string | null }
+  { deck, history, id, now, blocked }: { deck: Deck, history: Pick<History, 'rollouts'>, id: string, now: number,
+    blocked: string | null }
 ) {
   const snapshot = deck.snapshot()
   const comparison = await comparisonOf({ deck, from: snapshot.release.id, to: requireReleaseId(id) })
-  return { now, blocked, comparison, release: toReleaseRow(comparison.to, snapshot), crashes: crashesOn(deck, id) }
+  return { now, blocked, lastRollout: lastRollout(deck, history), comparison, release: toReleaseRow(comparison.to, snapshot), crashes: crashesOn(deck, id) }
 }
 
 /**

@@ -1,31 +1,39 @@
 import { Router } from 'express'
+import { z } from 'zod'
+import { requireRole } from '../api/endpoint.ts'
 import { CSV_TYPE, sendExport } from '../api/export.ts'
-import { ACTIONS, actionsRouter } from './actions.ts'
+import { parseBody } from '../api/input.ts'
+import { permitSwitch, switchDeck } from './decks.ts'
+import { formsRouter, readFields, requireSession } from './forms.ts'
 import { frameParts } from './frame.ts'
 import { exportQuery } from './history-page.ts'
 import { logsFile } from './logs-page.ts'
+import { isAtLoopback } from './page-address.ts'
 import { createErrorPage, pagesRouter, queryOf } from './page-router.ts'
 import { PAGES } from './pages.ts'
 import { placesOf, type Neighbours } from './palette.ts'
+import { powersOf } from './powers.ts'
 import type { History } from '../../db/history.ts'
 import type { Views } from './views.ts'
 import type { Sessions, TokenRegistry } from '../api/tokens.ts'
-import type { Document } from '../api/openapi.ts'
+import type { Document, Mount } from '../api/openapi.ts'
 import type { Log } from '../system/log.ts'
 import type { Powers } from './powers.ts'
 
 /** The pages of the dashboard of a deck, its downloads and its forms. */
-type Deck = import('./pages.ts').Deck & import('./actions.ts').Deck
+type Deck = import('./pages.ts').Deck & Pick<import('../deck.ts').Deck, 'others' | 'events'>
 
+const SWITCH = z.strictObject({ deck: z.string().regex(/^[\da-f]{16}$/).describe('the id of a deck') })
 const SILENT_LOG = { warn () {}, error () {} }
 const LOG_FILES: readonly [string, 'text' | 'ndjson', string][] = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson',
   'ndjson', 'application/x-ndjson']]
 
 export function dashboardRouter (
-  { deck, history, views, tokens, sessions, describe, neighbours, basePath = '', now = Date.now, log = SILENT_LOG }: {
+  { deck, history, views, mounts, tokens, sessions, describe, neighbours, basePath = '', now = Date.now, log = SILENT_LOG }: {
     deck: Deck,
     history: History,
     views: Views,
+    mounts: readonly Mount[],
     tokens: TokenRegistry,
     sessions: Sessions,
     /** the API, as OpenAPI */
@@ -60,7 +68,16 @@ export function dashboardRouter (
     })
   }
 
-  router.use(actionsRouter({ deck, actions: ACTIONS, history, basePath, now }))
+  router.post('/actions/switch', requireSession, readFields, async (req, res) => {
+    const { auth } = req
+    permitSwitch(powersOf(auth))
+    requireRole(auth, 'admin')
+    const { deck: id } = parseBody(SWITCH, req.body)
+    const url = await switchDeck({ deck, id, auth, isAtLoopback: isAtLoopback(req), now: now() })
+    // htmx redirects by a script, as the policy of our pages lets no form lead elsewhere.
+    res.set('HX-Redirect', url.href).status(204).end()
+  })
+  router.use(formsRouter({ mounts, basePath, deck }))
   router.use(errors.refuseUnknown)
   router.use(errors.onError)
   return router

@@ -1,3 +1,4 @@
+import { settingState } from '../api/config.ts'
 import { saidValue } from '../../public/setting-value.ts'
 import { textOfValue } from '../config/value-text.ts'
 import { errorText } from '../errors.ts'
@@ -70,7 +71,7 @@ export function settingsModel ({ deck, history, params }: Asked) {
         toShown(setting, changers.get(setting.name) ?? null, running)
       ) }
   })
-  return { q, show: view, count: found.length, tag: deck.settings.digest(),
+  return { q, show: view, count: found.length,
     tabs: Object.entries(VIEWS).map(([name, { label, isShown }]) => ({ label, count: all.filter(isShown).length,
       url: linkTo({ show: name, q }), isCurrent: name === view })
     ), groups: groups.filter(({ settings }) => settings.length > 0), everywhere: linkTo({ show: 'all', q }),
@@ -100,6 +101,7 @@ function toShown ({ value, configured, default: fallback, source, from, ...setti
     ...setting,
     source,
     ...textsOf(value, setting),
+    state: settingState({ name, value }),
     origin: originText({ source, from }),
     changed: source === 'operator' ? changed : null,
     configured: configured && { ...textsOf(configured.value, setting), origin: originText(configured) },

@@ -4,14 +4,15 @@ import { capitalised, formatAgo, formatBytes, formatCommit, formatDispatch, form
   formatExactDuration, formatLatency, formatPercent, formatRate, formatTime } from '../../public/format.ts'
 import { causeText } from '../../public/cause-words.ts'
 import { htmlWithBase } from '../api/base-path.ts'
+import { callOf, onMember, placesOf } from '../api/form.ts'
 import { count } from '../health.ts'
 import { ASSETS_VERSION, assetUrl } from './assets.ts'
-import { callsText } from './calls.ts'
 import { hashOf, toShown } from './fragment.ts'
 import { NO_FRAME } from './frame.ts'
 import { escapeHtml } from './html.ts'
 import { powersOf } from './powers.ts'
 import { readable } from './readable-text.ts'
+import type { Mount } from '../api/openapi.ts'
 
 export type Views = ReturnType<typeof createViews>
 
@@ -24,7 +25,7 @@ let parts: ReturnType<typeof createParts> | null = null
 /** All sites share it, as compiled templates take room. */
 const eta = notingParts(
   new Eta({ views: FOLDER, cache: true, escapeFunction: (text) => escapeHtml(readable(text)),
-    functionHeader: 'const { f, icon, asset, tick, clock, count, calls, withCode } = it.helpers' }),
+    functionHeader: 'const { f, icon, asset, tick, clock, count, post, calls, withCode } = it.helpers' }),
   (name, html) => parts?.note(name, html)
 )
 
@@ -35,9 +36,12 @@ const eta = notingParts(
  * notices an upgrade; `home`: the base path of the admin port, which may be above that of these pages
  */
 export function createViews (
-  { software = '', basePath = '', home = basePath }: { software?: string, basePath?: string, home?: string } = {}
+  { software = '', basePath = '', home = basePath, mounts = () => [] }: { software?: string, basePath?: string,
+    home?: string, mounts?: () => readonly Mount[] } = {}
 ) {
   const place = (html: string) => htmlWithBase(basePath, html, home)
+  /** by the first dialog */
+  let places: ReturnType<typeof placesOf> | null = null
 
   return {
     /**
@@ -47,10 +51,18 @@ export function createViews (
     render<Data extends object & { can?: object }> (name: string, data: Data): string {
       parts = name.startsWith('pages/') ? createParts(place) : null
       return place(
-        eta.render(`./${name}`, { helpers, assetsVersion: ASSETS_VERSION, software, basePath, home, parts,
+        eta.render(`./${name}`, { helpers: { ...helpers, calls }, assetsVersion: ASSETS_VERSION, software, basePath, home, parts,
           frame: NO_FRAME, ...data, can: data.can ?? powersOf(null) })
       )
     }
+  }
+
+  /** @returns for an attribute: the dialog shows the first operation whose fields are filled in */
+  function calls (names: string[], isOfMember = false): string {
+    places ??= placesOf(mounts())
+    return JSON.stringify(names.flatMap((name) => places?.get(name) ?? []).map(callOf).map((call) =>
+      isOfMember ? onMember(call) : call
+    ))
   }
 }
 
@@ -83,7 +95,6 @@ const helpers = Object.freeze({
     bytes: formatBytes, commit: formatCommit, dispatch: formatDispatch, limits: formatLimits, node: formatNode,
     percent: formatPercent, rate: formatRate, latency: formatLatency },
   count,
-  calls: callsText,
   asset: assetUrl,
 
   /** `name`: of a symbol in icons.svg */
@@ -91,6 +102,11 @@ const helpers = Object.freeze({
     `<svg class="icon ${escapeHtml(className)}" aria-hidden="true" focusable="false"><use href="${
       assetUrl('icons.svg')
     }#${escapeHtml(name)}"/></svg>`,
+
+  /** Attributes of a form: `names`: of the operations of the API that it asks for, see forms.ts. */
+  post: (names: string) =>
+    `method="post" action="/actions/${names}" hx-post="/actions/${names}" hx-swap="none" hx-sync="this:drop" ` +
+    'hx-headers=\'{"Accept":"application/problem+json"}\'',
 
   /** A text in which names of the API stand between backticks. */
   withCode: (text: string) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>'),

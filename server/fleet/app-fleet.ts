@@ -84,6 +84,7 @@ export type AppFleet = {
   crashes: ReturnType<typeof createFleetCrashes>['list'],
   /** on all members */
   settleCrash: ReturnType<typeof createFleetCrashes>['settle'],
+  settledTimes: ReturnType<typeof createFleetCrashes>['settledTimes'],
   /** lines of all members; throws not-found */
   logs: ReturnType<typeof createFleetLogs>['list'],
   /** events of all members, newest first; throws fleet-away, not-found */
@@ -236,7 +237,7 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     const current = (await runtime.newest())?.source.digest
     return store.put(digest, archive, { actor, named: current === undefined ? [] : [current] })
   }, ask: (name, order, person, how) => asking.ask(name, { ...order, app }, person, how), obtain, crashes: crashes.list,
-    settleCrash: crashes.settle, logs: logs.list, describe, away: runtime.away, looked: tellSilence,
+    settleCrash: crashes.settle, settledTimes: crashes.settledTimes, logs: logs.list, describe, away: runtime.away, looked: tellSilence,
     named: runtime.named, async close () {
     unsubscribe()
     runtime.close()

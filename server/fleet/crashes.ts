@@ -23,7 +23,11 @@ const WITHIN = Object.freeze({ withinMs: 3000 })
 export function createFleetCrashes (
   { obtain, members }: { obtain: AppFleet['obtain'], members: () => Promise<{ member: string }[]> }
 ) {
+  let settled = 0
   return {
+    /** @returns how often groups were settled from here: what was listed before is old then */
+    settledTimes: () => settled,
+
     async list ({ state, q, since }: Filter, person: Person): Promise<FleetCrashes> {
       const folded = createFold()
       const { values, ...asked } = await askAll(await members(), async (member) => {
@@ -51,6 +55,7 @@ export function createFleetCrashes (
         await obtain(member, { method: 'POST', path: `/crashes/${group.id}/${action}` }, person, WITHIN)
         return group.id
       })
+      settled++
       const reached = values.flatMap(({ member, value }) => value === null ? [] : [{ member, id: value }])
       if (reached.length === 0 && asked.answered === asked.asked)
         throw new DeckError('not-found', `No member of the fleet has a crash group ${fingerprint}`)

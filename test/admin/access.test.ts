@@ -6,7 +6,6 @@ import { io } from 'socket.io-client'
 import { createAudit } from '../../server/admin/audit.ts'
 import { createAdmin } from '../../server/admin/listener.ts'
 import { roleAllows, type Role } from '../../server/api/roles.ts'
-import { ACTIONS, roleOf } from '../../server/dashboard/actions.ts'
 import { PAGES } from '../../server/dashboard/pages.ts'
 import { createEventStream, type DeckEvent } from '../../server/events/stream.ts'
 import { behindPort } from '../support/fake-apps.ts'
@@ -340,7 +339,9 @@ async function routesOf (admin: Admin): Promise<Route[]> {
   const { body: document } = await admin.api('get', '/api/v1/openapi.json')
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({
+      name: operation.operationId,
       method: method.toUpperCase(),
+      takesFile: Object.keys(operation.requestBody?.content ?? {}).some((type) => type !== 'application/json'),
       // What does not exist: whoever is let in changes nothing.
       path: path.replace('{release}', 'r999').replace(/\{\w+\}/g, '999'),
       role: operation['x-role'] === 'anyone' ? null : operation['x-role'],
@@ -359,9 +360,12 @@ async function routesOf (admin: Admin): Promise<Route[]> {
   const files = ['/history.csv', '/logs.txt', '/logs.ndjson'].map((path) => ({ method: 'GET', path, role: 'viewer',
     headers: {} })
   )
-  const forms = Object.keys(ACTIONS).map((name) => ({ method: 'POST', path: `/actions/${name}`, role: roleOf(name),
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: 'worker=999&rollout=999&workers=x&release=x&note=', isForm: true, isForOwner: name === 'switch' })
+  const forms = [
+    ...operations.filter(({ method, path, takesFile }) =>
+      method !== 'GET' && !path.endsWith('/api/999') && !takesFile
+    ), { name: 'switch', role: 'admin', isForToken: false }].map(({ name, role, isForToken }) => ({ method: 'POST',
+    path: `/actions/${name}`, role, headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'id=999&workers=x&release=x&note=', isForm: true, isForToken, isForOwner: name === 'switch' })
   )
   const live = [{}, { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13',
     'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }].map((headers) => ({ method: 'GET',

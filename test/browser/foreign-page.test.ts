@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { after, before, test, type TestContext } from 'node:test'
 import { WebSocketServer } from 'ws'
-import { ACTIONS } from '../../server/dashboard/actions.ts'
 import { PAGES } from '../../server/dashboard/pages.ts'
 import { openBrowser } from '../support/browser.ts'
 import { startDeckHere, type DeckHere as Deck } from '../support/deck-here.ts'
@@ -127,7 +126,7 @@ async function freshLink (deck: Deck): Promise<string> {
 async function planOf (deck: Deck): Promise<Omit<Plan, 'target' | 'link'>> {
   const { body: document } = await deck.api('/openapi.json')
   const operations = Object.entries<object>(document.paths).flatMap(([path, item]) =>
-    Object.keys(item).map((method) => ({ method: method.toUpperCase(),
+    Object.entries(item).map(([method, { operationId: name }]) => ({ name, method: method.toUpperCase(),
       path: path.replace('{release}', 'r1').replace(/\{\w+\}/g, '1') })
     )
   )
@@ -140,7 +139,7 @@ async function planOf (deck: Deck): Promise<Omit<Plan, 'target' | 'link'>> {
       method: 'PATCH',
       path: '/api/v1/scale'
     }].map(({ method, path }) => ({ method, path, body: JSON.stringify(BODIES[path] ?? {}) })),
-    forms: [...Object.keys(ACTIONS).map((name) => `/actions/${name}`), '/actions/restart', '/sign-in', '/sign-out'],
+    forms: [...writes.map(({ name }) => `/actions/${name}`), '/actions/startRollout', '/actions/switch', '/sign-in', '/sign-out'],
     streams: gets.filter((path) => path.endsWith('/stream')), socket: '/socket.io/?EIO=4&transport=websocket',
     cookie: `clusterdeck_${new URL(deck.adminUrl).port}` }
 }

@@ -100,7 +100,7 @@ export function createFakeFleet (
       return { asked: asked.length, answered: there.length,
         silent: asked.filter(({ isSilent }) => isSilent).map(({ member }) => member), refused: [], cut: [],
         items: items.slice(-(lines ?? 100)), next: null }
-    }, settleCrash: async () => {
+    }, settledTimes: () => 0, settleCrash: async () => {
       throw new Error('expected no crash to be settled')
     }, push: async () => {
       throw new Error('expected no push')

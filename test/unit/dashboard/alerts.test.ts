@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contentOf } from '../../../server/alerts/services.ts'
 import { wordingOf } from '../../../server/alerts/wording.ts'
-import { alertOfForm, changesOfForm } from '../../../server/dashboard/alert-form.ts'
+import { readForm } from '../../../server/api/form.ts'
+import { present } from '../../support/present.ts'
+import { OPERATIONS } from '../../support/operations.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { alertsModel } from '../../../server/dashboard/alerts-page.ts'
 import { ALERTS, EVENT_TYPES } from '../../../server/events/kinds.ts'
@@ -99,15 +101,17 @@ test('the form has the problems chosen, and one that changes an alert what that 
 
 test('the fields of the form are what the API takes, and topics are all problems unless somebody says otherwise', () => {
   const all = TOPICS.filter(({ isProblem }) => isProblem).map(({ id }) => id)
-  assert.deepEqual(alertOfForm({ kind: 'slack', name: '', url: ' https://example.com ', topic: all, events: '' }), {
+  const bodyOf = (name: string, fields: object) => readForm(present(OPERATIONS.get(name)), { ...fields }).body
+  assert.deepEqual(bodyOf('addAlert', { kind: 'slack', name: '', url: ' https://example.com ', topic: all, events: '' }), {
     kind: 'slack',
     url: 'https://example.com'
   })
   assert.deepEqual(
-    alertOfForm({ kind: 'mail', to: 'a@example.com, b@example.com', port: '465', topic: 'hangs', events: 'x.*' }),
+    bodyOf('addAlert', { kind: 'mail', to: 'a@example.com, b@example.com', port: '465', topic: 'hangs', events: 'x.*' }),
     { kind: 'mail', to: ['a@example.com', 'b@example.com'], port: 465, events: ['worker.unresponsive', 'x.*'] }
   )
-  assert.deepEqual(changesOfForm({ topic: all }), { events: null })
+  assert.deepEqual(bodyOf('changeAlert', { topic: all, events: '' }), { events: null })
+  assert.deepEqual(bodyOf('changeAlert', { isPaused: 'false' }), { isPaused: false })
   assert.deepEqual([...new Set(TOPICS.filter(({ isProblem }) => isProblem).flatMap(({ events }) => events))].sort(),
     [...ALERTS].sort())
   for (const event of TOPICS.flatMap(({ events }) => events))

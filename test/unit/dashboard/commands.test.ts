@@ -3,29 +3,35 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import fc from '../../support/fast-check.ts'
 import { commandTexts, quoteWord } from '../../../public/command-text.ts'
-import { CALLS } from '../../../server/dashboard/calls.ts'
+import { callsOf } from '../../support/operations.ts'
 
-const textsOf = (action: string, values: Record<string, string>) => commandTexts([CALLS[action]], values)
+const textsOf = (names: string, values: Record<string, string>) => commandTexts(callsOf(names), values)
 
 test('a command has what was typed, and nothing of what was not', () => {
-  assert.equal(textsOf('deploy', { note: '' }).cli, 'clusterdeck deploy')
-  assert.equal(textsOf('deploy', { note: 'it\'s faster' }).cli, String.raw`clusterdeck deploy --note 'it'\''s faster'`)
-  assert.equal(textsOf('scale', { workers: '4' }).cli, 'clusterdeck scale 4')
-  assert.match(textsOf('scale', { workers: '4' }).curl,
+  const deploy = { kind: 'deploy', 'strategy.canary.durationMs': '60000' }
+  assert.equal(textsOf('startRollout', { kind: 'deploy', note: '' }).cli, 'clusterdeck deploy')
+  assert.equal(textsOf('startRollout', { ...deploy, note: 'it\'s faster' }).cli,
+    String.raw`clusterdeck deploy --note 'it'\''s faster' --canary-time 60000ms`)
+  assert.equal(textsOf('setScale', { workers: '4' }).cli, 'clusterdeck scale 4')
+  assert.match(textsOf('setScale', { workers: '4' }).curl,
     /-X PUT .* -d '\{"workers":4\}' "\$CLUSTERDECK_URL"\/api\/v1\/scale$/)
-  assert.doesNotMatch(textsOf('deploy', { note: '' }).curl, /note/)
-  assert.match(textsOf('configure', { name: 'drain.deadlineMs', value: '7000', tag: 'abc' }).curl,
-    /-H 'If-Match: "abc"' .* -d '\{"drain\.deadlineMs":7000\}'/)
+  assert.doesNotMatch(textsOf('startRollout', { kind: 'deploy', note: '' }).curl, /note|strategy/)
+  assert.match(textsOf('changeConfig', { name: 'drain.deadlineMs', value: '7000', seen: 'drain.deadlineMs=5000' }).curl,
+    /-H 'If-Match: "drain\.deadlineMs=5000"' .* -d '\{"drain\.deadlineMs":7000\}'/)
+})
+
+test('a commit is deployed where one is named, or else the code on the disk', () => {
+  const cliOf = (git: string) => textsOf('deployCommit,startRollout', { kind: 'deploy', git }).cli
+  assert.deepEqual([cliOf('v2'), cliOf('')], ['clusterdeck deploy --git v2', 'clusterdeck deploy'])
 })
 
 test('a message goes to one worker where one is named, or else to all', () => {
-  const calls = [CALLS['message-to-worker'], CALLS.message]
-  assert.equal(commandTexts(calls, { worker: '3', type: 'reload', data: '' }).cli, 'clusterdeck send reload --worker 3')
-  assert.equal(commandTexts(calls, { worker: '', type: 'reload', data: '[1]' }).cli, 'clusterdeck send reload \'[1]\'')
+  assert.equal(textsOf('sendMessage', { worker: '3', type: 'reload', data: '' }).cli, 'clusterdeck send reload --worker 3')
+  assert.equal(textsOf('sendMessage', { worker: '', type: 'reload', data: '[1]' }).cli, 'clusterdeck send reload \'[1]\'')
 })
 
 test('what is no JSON makes no command that would do something else', () => {
-  assert.deepEqual(commandTexts([CALLS.message], { type: 'reload', data: '{no' }), { curl: '# expected JSON',
+  assert.deepEqual(textsOf('sendMessage', { type: 'reload', data: '{no' }), { curl: '# expected JSON',
     cli: '# expected JSON' })
 })
 

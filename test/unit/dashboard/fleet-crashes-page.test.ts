@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fleetCrashesModel, followFleetCrashes, noteSettled } from '../../../server/dashboard/fleet-crashes-page.ts'
+import { fleetCrashesModel, followFleetCrashes } from '../../../server/dashboard/fleet-crashes-page.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { aMember, createFakeFleet } from '../../support/fake-fleet.ts'
 import { fake } from '../../support/fake.ts'
@@ -74,7 +74,7 @@ test('a group that somebody has settled is shown as such at once, and else nobod
   }
   assert.equal(await look(), 0)
   at = 5000
-  noteSettled(fleet, at)
+  fleet.settledTimes = () => 1
   assert.equal(await look(), 1)
   assert.equal(await look(), 1)
   at = 15_000

@@ -1,0 +1,138 @@
+import { z } from 'zod'
+import { DeckError } from '../errors.ts'
+import { bareOf } from './input.ts'
+import type { Call } from '../../public/command-text.ts'
+import type { Fields, Method, Operation } from './endpoint.ts'
+import type { Mount } from './openapi.ts'
+
+/**
+ * A form of a page asks for an operation of the API: its fields have the names of the input, those of a nested object
+ * such as `strategy.surge`. All are texts, and an empty one is the same as none.
+ */
+export type Place = { operation: Operation, method: Method, path: string }
+
+const SEPARATORS = /[\s,;]+/
+
+/** @returns all operations, by name */
+export function placesOf (mounts: readonly Mount[]): Map<string, Place> {
+  const resources = mounts.flatMap(({ base, groups }) =>
+    Object.values(groups).flatMap((group) =>
+      Object.entries(group.resources).map(([path, resource]) => ({ path: base === '/' ? path : base + path, resource }))
+    )
+  )
+  return new Map(
+    resources.flatMap(({ path, resource }) =>
+      Object.entries(resource).map((
+        [method, operation]
+      ) => [operation.name, { operation, method: method as Method, path }]
+      )
+    )
+  )
+}
+
+/** Tells whether a form has what the operation cannot do without. */
+export function hasNeeded (place: Place, fields: Fields): boolean {
+  return neededBy(place).every((name) => textOf(fields[name]) !== '')
+}
+
+function neededBy ({ operation: { body }, path }: Place): string[] {
+  return [...namesIn(path),
+    ...Object.entries(body?.shape ?? {}).flatMap(([name, field]) => z.safeParse(field, undefined).success ? [] : [name])]
+}
+
+/**
+ * @returns what of the fields the operation takes, as JSON has it
+ * @throws {DeckError} invalid-body
+ */
+export function readForm ({ operation: { query, body, form }, path }: Place, fields: Fields) {
+  const read = form?.read?.(fields) ?? fields
+  return { params: textsOf(namesIn(path), read), query: textsOf(Object.keys(query?.shape ?? {}), read),
+    body: body ? readFields(body, read) : {} }
+}
+
+/** @throws {DeckError} invalid-body */
+export function readFields (schema: z.ZodObject, fields: Fields, prefix: string = ''): Fields {
+  if (isLoose(schema)) return { [textOf(fields.name)]: fromText(textOf(fields.value), '', false) }
+  return Object.fromEntries(Object.entries(schema.shape).flatMap(([key, field]) => {
+    const value = valueOf(field, fields, prefix + key)
+    return value === undefined ? [] : [[key, value]]
+  }))
+}
+
+/** @returns what a form asks for, for the texts of commands */
+export function callOf (place: Place): Call {
+  const { operation: { name, body, headers = {}, cli }, method, path } = place
+  const isTagged = headers['If-Match']?.safeParse(undefined).success === false
+  return { operation: name, method, path: path.replace(/:(\w+)/g, '{$1}'), needs: neededBy(place),
+    ...(isTagged && { headers: { 'If-Match': '"{seen}"' } }), ...(body && { body: templateOf(body) }),
+    ...(cli !== undefined && { cli }) }
+}
+
+/** The same, where a member of the fleet does it, which the field `member` names. */
+export function onMember ({ path, cli, ...call }: Call): Call {
+  const there = (line: string) => `${line} --member {member}`
+  return { ...call, path: path.replace('/api/v1', '/api/v1/fleet/members/{member}/api'),
+    ...(cli !== undefined && { cli: typeof cli === 'string'
+      ? there(cli)
+      : Object.fromEntries(Object.entries(cli).map(([kind, line]) => [kind, there(line)])) }) }
+}
+
+function templateOf (schema: z.ZodObject, prefix: string = ''): NonNullable<Call['body']> {
+  if (isLoose(schema)) return { '{name}': '{value:option}' }
+  return Object.fromEntries(Object.entries(schema.shape).map(([key, field]) => {
+    const bare = bareOf(field)
+    const kind = kindOf(bare)
+    return [key, bare instanceof z.ZodObject ? templateOf(bare, `${prefix}${key}.`) : `{${prefix}${key}${kind && `:${kind}`}}`]
+  }))
+}
+
+function valueOf (field: z.core.$ZodType, fields: Fields, name: string): unknown {
+  const bare = bareOf(field)
+  if (bare instanceof z.ZodObject) {
+    const inner = readFields(bare, fields, `${name}.`)
+    return Object.keys(inner).length > 0 ? inner : undefined
+  }
+  const given = fields[name]
+  if (bare instanceof z.ZodArray) {
+    const items = [given ?? []].flat().flatMap((text) => String(text).split(SEPARATORS)).filter((text) => text !== '')
+    if (items.length > 0) return items
+    return given !== undefined && z.safeParse(field, null).success ? null : undefined
+  }
+  const text = textOf(given)
+  if (text === '') return undefined
+  const kind = kindOf(bare)
+  return kind === '' ? text : fromText(text, name, bare instanceof z.ZodUnknown)
+}
+
+/** `isJson`: it is refused where it is none; a number is refused by its schema, in its own words */
+function fromText (text: string, name: string, isJson: boolean): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    if (isJson)
+      throw new DeckError('invalid-body', `${name}: expected JSON, received ${JSON.stringify(text.slice(0, 60))}`)
+    return text
+  }
+}
+
+/** `json`: a field that is JSON, `option`: that may be JSON or a text, empty: that is a text */
+function kindOf (bare: unknown): '' | 'json' | 'option' {
+  if (bare instanceof z.ZodUnion) return 'option'
+  return [z.ZodNumber, z.ZodBoolean, z.ZodUnknown].some((type) => bare instanceof type) ? 'json' : ''
+}
+
+function isLoose (schema: z.ZodObject) {
+  return schema.def.catchall instanceof z.ZodUnknown
+}
+
+function namesIn (path: string) {
+  return Array.from(path.matchAll(/:(\w+)/g), ([, name]) => name)
+}
+
+function textsOf (names: string[], fields: Fields): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, textOf(fields[name])]).filter(([, text]) => text !== ''))
+}
+
+function textOf (value: unknown): string {
+  return typeof value === 'string' ? value.trim() : ''
+}

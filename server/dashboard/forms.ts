@@ -1,0 +1,115 @@
+import { Router, urlencoded, type NextFunction, type Request, type Response } from 'express'
+import { requestOf } from '../../public/command-text.ts'
+import { cutEndlessBody } from '../api/body.ts'
+import { perform, type Fields } from '../api/endpoint.ts'
+import { fleetOf } from '../api/fleet.ts'
+import { callOf, hasNeeded, placesOf, readForm, type Place } from '../api/form.ts'
+import { tagOf } from '../api/preconditions.ts'
+import { DeckError } from '../errors.ts'
+import { refreshMember } from './fleet-member-cache.ts'
+import { isFormOfPage, pageBefore } from './page-router.ts'
+import type { Mount } from '../api/openapi.ts'
+import type { AppFleet } from '../fleet/app-fleet.ts'
+
+const MAX_SUBJECTS = 500
+
+const readForms = urlencoded({ extended: false, limit: '16kb' })
+
+/**
+ * The forms of the pages: `/actions/` and the name of an operation of the API, or several names, of which the first is
+ * done that has all of its fields, or the one that the field `operation` names. A form may send several values of `id`,
+ * and the name of a `member` of the fleet that is to do it.
+ */
+export function formsRouter ({ mounts, basePath, deck }: {
+  mounts: readonly Mount[],
+  basePath: string,
+  /** undefined: forms are for this host alone */
+  deck?: { fleet: AppFleet | null }
+}) {
+  const router = Router()
+  /** made by the first form, as most masters get none */
+  let places: ReturnType<typeof placesOf> | null = null
+
+  router.post('/actions/:names', requireSession, readFields, async (req, res, next) => {
+    places ??= placesOf(mounts)
+    const fields: Fields = req.body ?? {}
+    const { operation: chosen } = fields
+    const named = String(req.params.names).split(',').filter((name) => chosen === undefined || name === chosen).flatMap(
+      (name) => places?.get(name) ?? []
+    ).filter(isForForms)
+    const place = named.find((each) => hasNeeded(each, fields)) ?? named.at(-1)
+    if (!place) return next()
+    const { member } = fields
+    const page = await (deck && member !== undefined && !place.path.includes(':member')
+      ? askMember(fleetOf(deck), String(member), place, fields, req)
+      : performForAll(place, fields, req, res))
+    // htmx redirects by a script, as the policy of our pages lets no form lead elsewhere.
+    if (page !== null) res.set('HX-Redirect', basePath + page)
+    // There is nothing to swap: the live page shows the result. Without JavaScript the page is loaded anew.
+    if (isFormOfPage(req)) res.redirect(303, page === null ? pageBefore(req) : basePath + page)
+    else res.status(204).end()
+  })
+  return router
+}
+
+/** A form has fields, and needs no answer. */
+function isForForms ({ method, path, operation: { takes } }: Place) {
+  return method !== 'GET' && takes === undefined && !path.includes('*')
+}
+
+/** Where it fails for some, it is done for the others all the same. @returns the page to which it leads */
+async function performForAll (place: Place, { seen, ...fields }: Fields, req: Request,
+  res: Response): Promise<string | null>
+{
+  const ids = [fields.id].flat()
+  if (ids.length > MAX_SUBJECTS)
+    throw new DeckError('invalid-body', `id: expected at most ${MAX_SUBJECTS}, received ${ids.length}`)
+  return await forEach(ids, (id) => String(id), async (id) => {
+    const reply = await perform(place.operation, { req, res, ...readForm(place, { ...fields, id }),
+      ...(seen !== undefined && { seen: tagOf(String(seen)) }) })
+    return place.operation.form?.next?.(Object(reply?.body)) ?? null
+  })
+}
+
+/**
+ * @returns what the first has returned
+ * @throws {DeckError} it says for which it failed and why
+ */
+export async function forEach<Item, T> (items: readonly Item[], nameOf: (item: Item) => string,
+  work: (item: Item) => T | Promise<T>): Promise<T>
+{
+  const outcomes = await Promise.allSettled(items.map(async (item) => work(item)))
+  const failed = outcomes.flatMap((outcome, index) =>
+    outcome.status === 'rejected' ? [{ name: nameOf(items[index]), error: outcome.reason }] : []
+  )
+  if (failed.length === 0) return (outcomes[0] as PromiseFulfilledResult<T>).value
+  const [{ error }] = failed
+  if (items.length === 1 || !(error instanceof DeckError)) throw error
+  const done = items.length - failed.length
+  const reasons = failed.slice(0, 3).map(({ name, error: { message } }) => `${name}: ${message}`)
+  const more = failed.length > 3 ? `; ${failed.length - 3} more` : ''
+  throw new DeckError(error.code, `${reasons.join('; ')}${more}${done > 0 ? `. Done for the other ${done}` : ''}`)
+}
+
+/** Asks the member's own API, which checks the request by its own rules. */
+async function askMember (fleet: AppFleet, member: string, place: Place, { seen, ...fields }: Fields,
+  { auth }: Request): Promise<null>
+{
+  const { method, path, body } = requestOf(callOf(place), fields as Record<string, string>)
+  if (!auth) throw new DeckError('unauthenticated', 'Sign in')
+  await fleet.obtain(member, { method, path: path.replace('/api/v1', ''),
+    headers: seen === undefined ? {} : { 'if-match': tagOf(String(seen)) }, body: body ?? undefined }, auth)
+  refreshMember(fleet, member)
+  return null
+}
+
+export function readFields (req: Request, res: Response, next: NextFunction) {
+  readForms(cutEndlessBody(req), res, next)
+}
+
+/** Forms are for browser sessions alone: scripts have the API, which describes what it does. */
+export function requireSession (req: Request, _res: unknown, next: () => void) {
+  if (req.auth?.via !== 'session')
+    throw new DeckError('forbidden', 'Dashboard actions require a session; scripts use /api/v1')
+  next()
+}

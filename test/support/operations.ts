@@ -1,0 +1,14 @@
+import { operationsOf } from '../../server/admin/deck-site.ts'
+import { callOf, placesOf } from '../../server/api/form.ts'
+import { fake } from './fake.ts'
+import { present } from './present.ts'
+
+/** The operations of an app, by name. */
+export const OPERATIONS = placesOf(
+  operationsOf(fake({ deck: {}, access: { sessions: {} }, now: Date.now }), () => ({}))
+)
+
+/** `names`: separated by commas, as a form has them */
+export function callsOf (names: string) {
+  return names.split(',').map((name) => callOf(present(OPERATIONS.get(name))))
+}
