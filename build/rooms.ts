@@ -82,12 +82,12 @@ const ROOMS: Record<string, Room> = {
     may: ['api/', 'config/', 'manual.ts', 'preview-facts.ts', 'system/one-line.ts', '../public/format.ts'],
     never: OF_THE_CLUSTER },
   api: { because: ADMIN,
-    may: ['config/', 'crash-issue.ts', 'doctor/finding.ts', 'events/kinds.ts', 'events/notices.ts', 'vitals/columns.ts',
+    may: ['config/', 'doctor/finding.ts', 'events/kinds.ts', 'events/notices.ts', 'vitals/columns.ts',
       '../public/flame-tree.ts', '../public/log-levels.ts', '../public/log-query.ts'], never: OF_THE_CLUSTER },
   dashboard: { because: ADMIN,
-    may: ['api/', 'config/', 'crash-issue.ts', 'cron-words.ts', 'doctor/finding.ts', 'doctor/node-lines.ts', 'events/',
-      'held-words.ts', 'health.ts', 'last-known.ts', 'manual.ts', 'preview-facts.ts', 'system/built.ts',
-      'system/loopback.ts', '../public/'], never: OF_THE_CLUSTER },
+    may: ['api/', 'config/', 'cron-words.ts', 'doctor/finding.ts', 'doctor/node-lines.ts', 'events/', 'held-words.ts',
+      'health.ts', 'last-known.ts', 'manual.ts', 'preview-facts.ts', 'system/built.ts', 'system/loopback.ts',
+      '../public/'], never: OF_THE_CLUSTER },
   fleet: { because: 'a fleet knows its deck, and nobody who asks it',
     may: ['config/actor-names.ts', 'config/app-states.ts', 'config/line-place.ts', 'config/member-name.ts',
       'config/nearest.ts', 'health.ts', 'last-known.ts', 'system/', '../public/format.ts'], never: OF_THE_CLUSTER },
@@ -127,11 +127,11 @@ const ROOMS: Record<string, Room> = {
 const ORDER = ['node-needed.js', 'run-on.js', 'api/shapes.ts', 'errors.ts', 'causes.ts', 'problem.ts', 'cron-words.ts',
   'held-words.ts', '../public/format.ts', '../public/log-levels.ts', '../public/log-query.ts', '../public/log-text.ts',
   '../public/readable-text.ts', '../public/flame-tree.ts', 'launch', 'events', 'lifecycle', '../db', 'system', 'config',
-  '../workers', 'systemd', 'programs', 'vitals', 'crashes', 'crash-issue.ts', 'crash-reasons.ts', 'health.ts', 'logs',
-  'releases', 'keeper', 'cluster', 'jobs', 'diagnostics', 'telemetry', 'alerts', 'doctor', 'last-known.ts', 'fleet',
-  'preview.ts', 'preview-facts.ts', 'deck.ts', 'api', 'figures.ts', '../public', 'manual.ts', 'dashboard', 'mcp',
-  'admin', 'handover', 'terminal.ts', 'app', 'import', 'host', 'backup', 'library', 'index.ts', 'not-loaded.ts', 'cli',
-  'command-line.ts', 'compile-cache.js', 'own-code.js', 'run-here.js', 'cli.js']
+  '../workers', 'systemd', 'programs', 'vitals', 'crashes', 'crash-reasons.ts', 'health.ts', 'logs', 'releases',
+  'keeper', 'cluster', 'jobs', 'diagnostics', 'telemetry', 'alerts', 'doctor', 'last-known.ts', 'fleet', 'preview.ts',
+  'preview-facts.ts', 'deck.ts', 'api', 'figures.ts', '../public', 'manual.ts', 'dashboard', 'mcp', 'admin', 'handover',
+  'terminal.ts', 'app', 'import', 'host', 'backup', 'library', 'index.ts', 'not-loaded.ts', 'cli', 'command-line.ts',
+  'compile-cache.js', 'own-code.js', 'run-here.js', 'cli.js']
 
 /**
  * @param file from the top

@@ -1,6 +1,5 @@
 import { checkKept, decodeRankCursor, encodeRankCursor } from './cursor.ts'
 import { createCrashHours } from './crash-hours.ts'
-import { createCrashNotes } from './crash-notes.ts'
 import { createCrashes, toExpression, type CrashRecord } from './crashes.ts'
 import { statementCache, type Db } from './sqlite.ts'
 import type { CrashGroup as ShownCrashGroup } from '../server/api/shapes.ts'
@@ -21,7 +20,7 @@ const NO_CRASHES: Readonly<Pick<GroupRow, 'state' | 'returnedMs' | 'count'>> = O
 const COLUMNS =
   `id, fingerprint, state, kind, cause, error_name AS errorName, message, culprit, first_ms AS firstMs, last_ms AS lastMs, count,
   first_release AS firstRelease, last_release AS lastRelease, last_crash AS lastCrash, state_ms AS stateMs, state_actor AS stateChangedBy,
-  returned_ms AS returnedMs, assignee,
+  returned_ms AS returnedMs,
   (SELECT max(CAST(substr(release, 2) AS INTEGER)) FROM crash_releases WHERE crash_group = crash_groups.id) AS highestRelease`
 
 export type GroupState = CrashGroup['state']
@@ -54,7 +53,6 @@ export function createCrashGroups (db: Db,
 {
   const crashes = createCrashes(db, { random })
   const hours = createCrashHours(db)
-  const notes = createCrashNotes(db)
   const byFingerprint: Rows<GroupRow> = db.prepare(`SELECT ${COLUMNS} FROM crash_groups WHERE fingerprint = ?`)
   const byId: Rows<GroupRow> = db.prepare(`SELECT ${COLUMNS} FROM crash_groups WHERE id = ?`)
   const insert = db.prepare(`
@@ -76,7 +74,6 @@ export function createCrashGroups (db: Db,
   const setState = db.prepare(
     'UPDATE crash_groups SET state = @state, state_ms = @atMs, state_actor = @actor, returned_ms = NULL WHERE id = @id'
   )
-  const setAssignee = db.prepare('UPDATE crash_groups SET assignee = @assignee WHERE id = @id')
   const countByState: Rows<{ state: GroupState, count: number }> = db.prepare(
     'SELECT state, count(*) AS count FROM crash_groups GROUP BY state'
   )
@@ -104,9 +101,6 @@ export function createCrashGroups (db: Db,
     occurrence: crashes.find,
     newest: crashes.newest,
     hours: hours.list,
-    notes: notes.list,
-    addNote: notes.add,
-    removeNote: notes.remove,
 
     /**
      * `q`: words of a message or a stack; `release`: crashed in it; `since`: crashed since then, ms.
@@ -147,9 +141,6 @@ export function createCrashGroups (db: Db,
     /** Tells whether there is such a group */
     setState: (id: number, { state, atMs, actor }: { state: GroupState, atMs: number, actor: string }): boolean =>
       setState.run({ id, state, atMs, actor }).changes === 1,
-
-    /** Tells whether there is such a group */
-    setAssignee: (id: number, assignee: string | null): boolean => setAssignee.run({ id, assignee }).changes === 1,
 
     sweep
   }

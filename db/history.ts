@@ -25,7 +25,7 @@ export type History = ReturnType<typeof openHistory>
 
 const DAY_MS = 24 * 60 * 60 * 1000
 /** These calls throw what SQLite says, since their callers try again. */
-const WRITES = new Set(['record', 'write', 'setState', 'setAssignee', 'addNote', 'removeNote'])
+const WRITES = new Set(['record', 'write', 'setState'])
 
 /** What is kept unless the configuration says otherwise. */
 export const DEFAULT_RETENTION = Object.freeze({ maxAgeMs: 30 * DAY_MS, maxEvents: 1_000_000 })

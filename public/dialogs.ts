@@ -28,7 +28,6 @@ export function startDialogs () {
     // What a dialog loads for itself is no answer to it.
     if (!response || response.status >= 400 || sourceElement.hasAttribute('data-load-here')) return
     sourceElement.closest('dialog')?.close()
-    if (sourceElement instanceof HTMLFormElement) renewForm(sourceElement)
   })
   document.addEventListener('htmx:after:swap', () => {
     const dialog = document.querySelector('dialog[open]')
@@ -38,15 +37,6 @@ export function startDialogs () {
   document.addEventListener('htmx:error', ({ detail }) => {
     if (!detail.ctx?.response) showToast('The master did not answer. Nothing was changed.')
   })
-}
-
-/** A form that stays on the page has sent its fields: it is empty again, or has seen the state that it has made. */
-function renewForm (form: HTMLFormElement) {
-  if ('reset' in form.dataset) form.reset()
-  const [seen, made] = ['seen', form.dataset.seenOf ?? ''].map((name) => form.elements.namedItem(name))
-  if (!(seen instanceof HTMLInputElement && made instanceof HTMLInputElement)) return
-  seen.value = made.value.trim()
-  forgetChange(form)
 }
 
 function showRefusal (refused: { text?: string, response?: { status: number }, sourceElement: Element }) {

@@ -91,8 +91,7 @@ CREATE TABLE crash_groups (
   last_crash INTEGER NOT NULL,
   state_ms INTEGER,
   state_actor TEXT,
-  returned_ms INTEGER,
-  assignee TEXT
+  returned_ms INTEGER
 ) STRICT;
 CREATE INDEX crash_groups_by_last_crash ON crash_groups (last_crash);
 
@@ -118,16 +117,6 @@ CREATE UNIQUE INDEX crashes_by_place ON crashes (crash_group, place);
 
 -- Message and stack of each sample. The rowid is crash_group * 256 + place.
 CREATE VIRTUAL TABLE crash_texts USING fts5 (message, stack, tokenize = "unicode61 remove_diacritics 2 tokenchars '_$'");
-
--- Notes of people about a group.
-CREATE TABLE crash_notes (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  crash_group INTEGER NOT NULL REFERENCES crash_groups (id) ON DELETE CASCADE,
-  at_ms INTEGER NOT NULL,
-  actor TEXT NOT NULL,
-  text TEXT NOT NULL
-) STRICT;
-CREATE INDEX crash_notes_by_group ON crash_notes (crash_group);
 
 -- How many crashes a group had in each hour; `hour` is the number of hours since the epoch.
 CREATE TABLE crash_hours (

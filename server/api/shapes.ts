@@ -213,7 +213,6 @@ export const CRASH_GROUP = z.strictObject({ id: NUMBER, fingerprint: z.string(),
   firstRelease: RELEASE_NAME.nullable(), lastRelease: RELEASE_NAME.nullable(),
   lastCrash: COUNT.describe('the id of its newest crash'), stateChangedAt: TIME.nullable(),
   stateChangedBy: ACTOR.nullable(),
-  assignee: z.string().nullable().describe('the person who takes care of it; null: nobody'),
   goneSince: RELEASE_NAME.nullable().describe('the first release without this crash; null: not known yet'),
   returnedAt: TIME.nullable().describe('when it crashed again after it was resolved'),
   isNewInRelease: z.boolean().describe('the running release is the first with this crash'), hasReturned: z.boolean() })

@@ -263,10 +263,9 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
     'only with these words in message or stack').option('--release <value>', 'only this release').option(
       '--since <value>',
       'only crashes since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago'
-    ).option('--issue', 'with an id: as the text of an issue, in Markdown').example('the crashes of the last day',
-      'clusterdeck crashes --since 24h').example('one group, with its newest crash', 'clusterdeck crashes 12').example(
-      'the same as the text of an issue, for GitHub and others',
-      'clusterdeck crashes 12 --issue'
+    ).example('the crashes of the last day', 'clusterdeck crashes --since 24h').example(
+      'one group, with its newest crash',
+      'clusterdeck crashes 12'
     )
   addCommand('jobs [app...]',
     'print the jobs of an app; start one, end a run, acknowledge a failure, pause or resume a job, print runs and their output',

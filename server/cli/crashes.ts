@@ -18,11 +18,6 @@ const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
 export async function crashesCommand ({ api, options, answer }: Context, id?: string) {
   if (id !== undefined && !ID.test(id)) throw misuse('crashes', 'the id of a group', JSON.stringify(id))
   if (options.state !== undefined) checkedWord('--state', STATES, options.state)
-  if (options.issue) {
-    if (id === undefined) throw misuse('--issue', 'the id of a group')
-    const issue = await api.get<{ title: string, body: string }>(`/crashes/${id}/issue`)
-    return answer(issue, () => `# ${issue.title}\n\n${issue.body}`)
-  }
   if (id !== undefined) {
     const group = await api.get<CrashGroupInFull>(`/crashes/${id}`)
     return answer(group, () => groupText(group))

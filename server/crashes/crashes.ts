@@ -11,11 +11,10 @@ export type CrashService = ReturnType<typeof createCrashService>
 
 const STATES: Readonly<Record<CrashAction, GroupState>> = Object.freeze({ resolve: 'resolved', mute: 'muted',
   reopen: 'open' })
-const MAX_NOTES = 100
 const EVENTS = Object.freeze({ resolve: 'crash.group-resolved', mute: 'crash.group-muted',
   reopen: 'crash.group-reopened' })
 
-/** Lets an operator read crashes, and resolve, assign and comment them. */
+/** Lets an operator read crashes, and resolve, mute and reopen them. */
 export function createCrashService ({ store, events, release, releases = () => [], now = Date.now }: {
   store: History['crashes'],
   events: Pick<EventStream, 'publish'>,
@@ -50,8 +49,7 @@ export function createCrashService ({ store, events, release, releases = () => [
      */
     find (id: number) {
       const group = mustFind(id)
-      return { ...withNews([group])[0], notes: store.notes(id), occurrences: store.occurrences(id),
-        latest: store.newest(id) }
+      return { ...withNews([group])[0], occurrences: store.occurrences(id), latest: store.newest(id) }
     },
 
     /** @throws {DeckError} not-found */
@@ -82,9 +80,6 @@ export function createCrashService ({ store, events, release, releases = () => [
     /** The crashes of each hour, oldest first, without hours that had none. `since`: ms. */
     hours: (id: number, since: number) => store.hours(id, since),
 
-    /** Oldest first. */
-    notes: (id: number) => store.notes(id),
-
     /** The lines around the app's own frames, if its release still has them. */
     sourceLines: (crash: { at: string, release: string | null, stack: string | null, frames: Frame[] }) =>
       sourceLines(crash, releases().find(({ id }) => id === crash.release)?.path ?? null),
@@ -101,41 +96,6 @@ export function createCrashService ({ store, events, release, releases = () => [
      */
     actOnAll (ids: number[], action: CrashAction, actor: string) {
       for (const group of [...new Set(ids)].map(mustFind)) settleGroup(group, action, actor)
-    },
-
-    /** `assignee`: null: nobody @throws {DeckError} not-found, history-unavailable */
-    assign (id: number, assignee: string | null, actor: string) {
-      const group = mustFind(id)
-      if (group.assignee !== assignee) {
-        writeOrUnavailable(() => store.setAssignee(id, assignee))
-        const message = `crash group ${id} (${group.errorName ?? group.kind}) is ${
-          assignee === null ? 'unassigned' : `assigned to ${assignee}`
-        }`
-        events.publish({ type: 'crash.group-assigned', actor, message,
-          detail: { crashGroup: id, from: group.assignee, to: assignee } })
-      }
-      return this.group(id)
-    },
-
-    /** @throws {DeckError} not-found, not-possible, history-unavailable */
-    addNote (id: number, text: string, actor: string) {
-      const group = mustFind(id)
-      if (store.notes(id).length >= MAX_NOTES)
-        throw new DeckError('not-possible', `Crash group ${id} already has ${MAX_NOTES} notes: remove one first`)
-      const note = writeOrUnavailable(() => store.addNote(id, { atMs: now(), actor, text }))
-      const message = `crash group ${id} (${group.errorName ?? group.kind}) has a new note`
-      events.publish({ type: 'crash.note-added', actor, message, detail: { crashGroup: id, note } })
-      return noteOf(id, note)
-    },
-
-    /** @throws {DeckError} not-found, history-unavailable */
-    removeNote (id: number, note: number, actor: string) {
-      mustFind(id)
-      const removed = noteOf(id, note)
-      writeOrUnavailable(() => store.removeNote(id, note))
-      events.publish({ type: 'crash.note-removed', actor,
-        message: `a note of ${removed.actor} on crash group ${id} was removed`, detail: { crashGroup: id, note } })
-      return removed
     }
   }
 
@@ -143,12 +103,6 @@ export function createCrashService ({ store, events, release, releases = () => [
     const group = store.find(id)
     if (!group) throw notFound(id)
     return group
-  }
-
-  function noteOf (id: number, note: number) {
-    const found = store.notes(id).find((each) => each.id === note)
-    if (!found) throw new DeckError('not-found', `Crash group ${id} has no note ${note}`)
-    return found
   }
 
   function settleGroup ({ id, state, errorName, kind }: CrashGroup, action: CrashAction, actor: string) {

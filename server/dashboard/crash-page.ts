@@ -1,5 +1,4 @@
 import { ID } from '../config/id.ts'
-import { crashIssue } from '../crash-issue.ts'
 import { DeckError } from '../errors.ts'
 import { formatBytes, formatExactDuration, formatLatency, formatPercent } from '../../public/format.ts'
 import { HOUR_MS } from './bars.ts'
@@ -34,7 +33,7 @@ const MIN_SPAN_MS = 5000
 const MAX_SPAN_MS = 60_000
 
 /** Fragments that are live while a page shows the newest crash, or a chosen one. */
-const PINNED = Object.freeze(['crash-head', 'crash-notes', 'crash-when', 'crash-kept', 'crash-issue'])
+const PINNED = Object.freeze(['crash-head', 'crash-when', 'crash-kept'])
 const FOLLOWING = Object.freeze([...PINNED, 'crash-body', 'crash-around'])
 
 const VITALS: readonly { label: string, valueOf: (sample: Sample) => number | null | undefined,
@@ -54,7 +53,7 @@ const VITALS: readonly { label: string, valueOf: (sample: Sample) => number | nu
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
 export function crashModel (
-  { crashes, app, history, profiling, id, params, now }: { crashes: Crashes, app: string, history: History,
+  { crashes, history, profiling, id, params, now }: { crashes: Crashes, history: History,
     profiling?: import('./profiles-page.ts').Deck['profiling'], id: string, params: URLSearchParams, now: number }
 ) {
   if (!ID.test(id)) throw new DeckError('not-found', `Crash group ${JSON.stringify(id.slice(0, 40))} does not exist`)
@@ -65,18 +64,16 @@ export function crashModel (
       | Crash
       | null
   return { now, status: pinned !== null && record === null ? 404 : 200, pinned, group: toGroup(group),
-    notes: group.notes.map((note) => ({ ...note, text: readable(note.text) })),
     frequencies: [frequencyOf(crashes, group.id, { now, span: 'day' }),
       frequencyOf(crashes, group.id, { now, span: 'month' })],
     crash: record && toCrash(record, { event: eventOf(history, record), history, lines: crashes.sourceLines(record) }),
-    profilesUrl: record && profiling ? profilesUrlOf(record, profiling) : null,
-    issue: crashIssue(crashes, group.id, app, record), kept: toKept(group, record?.id ?? null),
+    profilesUrl: record && profiling ? profilesUrlOf(record, profiling) : null, kept: toKept(group, record?.id ?? null),
     keptCount: group.occurrences.length }
 }
 
 /** Renders the page repeatedly, and reads all of the group only after it has changed. */
 export function followCrash (
-  { crashes, app, history, profiling, id, params, now, render, can }: { crashes: Crashes, app: string, history: History,
+  { crashes, history, profiling, id, params, now, render, can }: { crashes: Crashes, history: History,
     profiling?: import('./profiles-page.ts').Deck['profiling'], id: string, params: URLSearchParams, now: () => number,
     render: (name: string, model: object) => string, can?: Powers }
 ): () => { id: string, html: string }[] {
@@ -88,9 +85,9 @@ export function followCrash (
       const known = crashes.group(Number(id))
       // The bars move each hour, and what happens right after a crash joins it.
       const sinceCrashS = Math.floor(Math.min(AFTER_MS, now() - Date.parse(known.lastSeenAt)) / 1000)
-      const group = JSON.stringify([known, crashes.notes(Number(id)), Math.floor(now() / HOUR_MS), sinceCrashS])
+      const group = JSON.stringify([known, Math.floor(now() / HOUR_MS), sinceCrashS])
       if (group === seen) return fragments
-      const model = crashModel({ crashes, app, history, profiling, id, params, now: now() })
+      const model = crashModel({ crashes, history, profiling, id, params, now: now() })
       fragments = names.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...model }) }))
       seen = group
     } catch (error) {

@@ -11,22 +11,22 @@ export type EventType =
   'worker.orphaned' | 'worker.restarted' | 'worker.crash-looping' | 'worker.recovered' | 'worker.drifted' |
   'route.slowed' | 'route.recovered' | 'standby.useless' | 'slot.finished' | 'slot.held' | 'slot.resumed' |
   'crash.group-new' | 'crash.group-returned' | 'crash.group-resolved' | 'crash.group-muted' | 'crash.group-reopened'
-  | 'crash.group-assigned' | 'crash.records-lost' | 'crash.note-added' | 'crash.note-removed' | 'fleet.connected' |
-  'fleet.away' | 'fleet.host-silent' | 'fleet.host-back' | 'fleet.host-left' | 'fleet.host-forgotten' |
-  'fleet.name-taken' | 'fleet.forgotten' | 'fleet.abort-refused' | 'fleet.rollout-started' | 'fleet.rollout-paused'
-  | 'fleet.rollout-resumed' | 'fleet.rollout-aborted' | 'fleet.rollout-held' | 'fleet.rollout-rolling-back' |
-  'fleet.rollout-succeeded' | 'fleet.rollout-failed' | 'fleet.rollout-rolled-back' | 'clock.set-back' |
-  'restart.skipped' | 'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' | 'rollout.resumed' |
-  'rollout.promoted' | 'rollout.judged' | 'rollout.rolling-back' | 'rollout.rolled-back' | 'rollout.succeeded' |
-  'rollout.failed' | 'start.rolled-back' | 'rollback.refused' | 'hook.started' | 'hook.succeeded' | 'hook.failed' |
-  'job.started' | 'job.step' | 'job.continued' | 'job.succeeded' | 'job.failed' | 'job.command-failed' |
-  'job.skipped' | 'job.missed' | 'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' |
-  'notice.acknowledged' | 'message.sent' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' |
-  'diagnostics.downloaded' | 'diagnostics.deleted' | 'alert.failed' | 'access.signed-in' | 'access.switched' |
-  'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'alert.added' | 'alert.changed' |
-  'alert.deleted' | 'alert.tested' | 'alert.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' |
-  'secrets.failed' | 'secrets.read' | 'release.created' | 'telemetry.failed' | 'telemetry.recovered' |
-  'history.degraded' | 'history.recovered' | 'unexpected'
+  | 'crash.records-lost' | 'fleet.connected' | 'fleet.away' | 'fleet.host-silent' | 'fleet.host-back' |
+  'fleet.host-left' | 'fleet.host-forgotten' | 'fleet.name-taken' | 'fleet.forgotten' | 'fleet.abort-refused' |
+  'fleet.rollout-started' | 'fleet.rollout-paused' | 'fleet.rollout-resumed' | 'fleet.rollout-aborted' |
+  'fleet.rollout-held' | 'fleet.rollout-rolling-back' | 'fleet.rollout-succeeded' | 'fleet.rollout-failed' |
+  'fleet.rollout-rolled-back' | 'clock.set-back' | 'restart.skipped' | 'rollout.started' | 'rollout.step' |
+  'rollout.held' | 'rollout.paused' | 'rollout.resumed' | 'rollout.promoted' | 'rollout.judged' |
+  'rollout.rolling-back' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' | 'start.rolled-back' |
+  'rollback.refused' | 'hook.started' | 'hook.succeeded' | 'hook.failed' | 'job.started' | 'job.step' |
+  'job.continued' | 'job.succeeded' | 'job.failed' | 'job.command-failed' | 'job.skipped' | 'job.missed' |
+  'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' | 'notice.acknowledged' | 'message.sent' |
+  'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' |
+  'diagnostics.deleted' | 'alert.failed' | 'access.signed-in' | 'access.switched' | 'access.used' | 'access.refused'
+  | 'token.created' | 'token.revoked' | 'alert.added' | 'alert.changed' | 'alert.deleted' | 'alert.tested' |
+  'alert.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' | 'secrets.failed' | 'secrets.read' |
+  'release.created' | 'telemetry.failed' | 'telemetry.recovered' | 'history.degraded' | 'history.recovered' |
+  'unexpected'
 
 /** What a config file can say. */
 export type DeckOptions = {

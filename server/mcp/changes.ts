@@ -63,7 +63,6 @@ const CHANGES: Readonly<Record<string, Change>> = Object.freeze({
         previewCrash(api, action, Number(crash)) }]
     )
   ),
-  'note-crash': { role: 'operator', needs: ['crash', 'note'], takes: [], preview: previewNote },
   'acknowledge-notice': { role: 'operator', needs: ['notice'], takes: [], preview: previewNotice },
   'set-options': { role: 'admin', needs: ['options'], takes: [], preview: previewOptions }
 })
@@ -239,23 +238,11 @@ async function previewSteering (api: Caller, type: Steering, id: number): Promis
 }
 
 async function previewCrash (api: Caller, action: string, id: number): Promise<Seen> {
+  const group = await api.get<CrashGroup>(`/crashes/${id}`)
   return {
     order: { what: `${action} of crash group ${id}`, method: 'POST', path: `/crashes/${id}/${action}`, headers: {} },
-    facts: [await crashLine(api, id)]
+    facts: [`Crash group ${id} (${group.state}, ${group.count} crashes): ${headline(group)}`]
   }
-}
-
-async function previewNote (api: Caller, { crash, note }: Given): Promise<Seen> {
-  return {
-    order: { what: `a note on crash group ${crash}`, method: 'POST', path: `/crashes/${crash}/notes`,
-      body: { text: note }, headers: {} },
-    facts: [await crashLine(api, Number(crash)), `Note: ${note}`]
-  }
-}
-
-async function crashLine (api: Caller, id: number) {
-  const group = await api.get<CrashGroup>(`/crashes/${id}`)
-  return `Crash group ${id} (${group.state}, ${group.count} crashes): ${headline(group)}`
 }
 
 async function previewNotice (api: Caller, { notice }: Given): Promise<Seen> {

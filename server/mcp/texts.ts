@@ -175,10 +175,8 @@ export function crashStory (group: CrashGroupInFull): Told {
     text: lines([`${headline(group)}${own ? `, at ${own.file}:${own.line} in ${own.function ?? '(anonymous)'}` : ''}.`,
       `Crash group ${group.id} (${group.state}): ${group.count} crashes from ${group.firstSeenAt} to ${group.lastSeenAt}; first in ${
         group.firstRelease ?? 'unknown'
-      }, last in ${group.lastRelease ?? 'unknown'}${group.isNewInRelease ? ', NEW in the running release' : ''}${
-        group.assignee ? `; assigned to ${group.assignee}` : ''
-      }.`, ...(latest ? latestLines(latest) : ['None of its crashes is kept any more.']),
-      ...group.notes.map(({ at, actor, text }) => `Note of ${actor}, ${at}: ${clip(text)}`)]),
+      }, last in ${group.lastRelease ?? 'unknown'}${group.isNewInRelease ? ', NEW in the running release' : ''}.`,
+      ...(latest ? latestLines(latest) : ['None of its crashes is kept any more.'])]),
     data: { releases: group.releases,
       latest: latest &&
         { id: latest.id, at: latest.at, cause: latest.cause, code: latest.code, signal: latest.signal,

@@ -202,7 +202,7 @@ function readTools (now: () => number): Record<string, Tool> {
 
     crash: { title: 'One crash with its source lines',
       description:
-        'The newest crash of a group: error with causes, stack with the source lines of the app, requests that were open, last lines on stderr, notes of people.',
+        'The newest crash of a group: error with causes, stack with the source lines of the app, requests that were open, last lines on stderr.',
       role: 'viewer',
       input: z.strictObject({
         id: ID.unwrap().meta({ description: 'the id of a crash group', as: { type: 'integer', minimum: 1 } })

@@ -63,29 +63,12 @@ test('a group is resolved, muted and reopened by whoever is signed in, on record
   ], ['crash.group-resolved', 'the owner\'s token']])
 })
 
-test('groups are sorted, assigned and noted by the API, and a wrong order changes nothing', async (t) => {
+test('groups are sorted by the API, and a wrong order is refused', async (t) => {
   const { admin, get } = await setUp(t)
   assert.deepEqual((await get('?sort=first&limit=2')).items.map(({ id }) => id), [3, 2])
-  const { body: assigned } = await admin.api('put', '/api/v1/crashes/1/assignee').send({ assignee: ' ada ' }).expect(
-    200
-  )
-  assert.equal(assigned.assignee, 'ada')
-  const { body: note } = await admin.api('post', '/api/v1/crashes/1/notes').send({ text: HOSTILE }).expect(201)
-  assert.deepEqual([note.text, note.actor], [HOSTILE, 'the owner\'s token'])
-  for (const body of [{ assignee: '' }, { assignee: 'x'.repeat(101) }, {}])
-    await admin.api('put', '/api/v1/crashes/1/assignee').send(body).expect(422)
-  for (const body of [{ text: ' ' }, { text: 'x'.repeat(2001) }, { text: 1 }])
-    await admin.api('post', '/api/v1/crashes/1/notes').send(body).expect(422)
   const { body: problem } = await admin.api('get', '/api/v1/crashes?sort=name').expect(400)
   assert.match(problem.detail, /^sort: expected "last"/)
-  const group = await get('/1')
-  assert.deepEqual([group.assignee, group.notes.length, group.goneSince], ['ada', 1, null])
-  await admin.api('delete', `/api/v1/crashes/1/notes/${note.id}`).expect(200)
-  await admin.api('delete', `/api/v1/crashes/1/notes/${note.id}`).expect(404)
-  assert.equal(
-    (await admin.api('put', '/api/v1/crashes/1/assignee').send({ assignee: null }).expect(200)).body.assignee,
-    null
-  )
+  assert.equal((await get('/1')).goneSince, null)
 })
 
 test('the command line prints groups and one of them, without what would move the cursor', async (t) => {

@@ -184,23 +184,3 @@ test('groups are chosen and settled together, and what is chosen outlives an upd
   await page.getByText('No open crashes').waitFor()
   assert.deepEqual(page.problems, [])
 })
-
-rareTest('a group is assigned and noted, and everybody who looks sees it', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  dashboard.history.crashes.record('v1:A', aCrash(), { culprit: null })
-  const [page, other] = [await dashboard.visit('/crashes/1'), await dashboard.visit('/crashes/1')]
-  await other.getByLabel('New note').fill('half a note')
-  await page.getByLabel('Assignee').fill('ada')
-  await page.getByRole('button', { name: 'Assign', exact: true }).click()
-  await page.getByLabel('New note').fill('It is <b>the</b> cart')
-  await page.getByRole('button', { name: 'Add note' }).click()
-  await other.getByText('It is <b>the</b> cart').waitFor()
-  await other.locator('#crash-head').getByText('ada').waitFor()
-  assert.equal(await other.getByLabel('New note').inputValue(), 'half a note')
-  assert.equal(await page.getByLabel('New note').inputValue(), '')
-  assert.deepEqual(await page.audit(), [])
-  page.on('dialog', (dialog) => dialog.accept())
-  await page.getByRole('button', { name: 'Remove the note of the owner\'s token' }).click()
-  await other.getByText('It is <b>the</b> cart').waitFor({ state: 'detached' })
-  assert.deepEqual([...page.problems, ...other.problems], [])
-})

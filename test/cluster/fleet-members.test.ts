@@ -235,7 +235,7 @@ test('the crashes of all members are one list, which says who has not answered',
     await Promise.all([one, two, three].map(crash))
 
     const contract = await contractOf(one, ['listFleetCrashes', 'listFleetLogLines', 'resolveFleetCrash',
-      'muteFleetCrash', 'reopenFleetCrash', 'getFromMember', 'putToMember', 'postToMember', 'deleteFromMember'])
+      'muteFleetCrash', 'reopenFleetCrash', 'getFromMember', 'putToMember', 'postToMember'])
     const all = await contract.ask('GET', '/fleet/crashes')
     const [{ fingerprint, members, ...group }, ...others] = all.items
     assert.deepEqual([all.asked, all.answered, all.silent, all.refused, all.cut, others], [3, 3, [], [], [], []])
@@ -259,11 +259,10 @@ test('the crashes of all members are one list, which says who has not answered',
     )
     await contract.ask('GET', '/fleet/logs?member=web-9', undefined, 404)
     await contract.ask('GET', '/fleet/logs?q=/(/', undefined, 400)
-    const notes = '/fleet/members/web-2/api/crashes/1/notes'
-    const { id } = await contract.ask('POST', notes, { text: 'known' }, 201)
-    assert.deepEqual((await contract.ask('GET', '/fleet/members/web-2/api/crashes/1')).notes.map(({ actor }) => actor),
-      ['the owner\'s token on web-1'])
-    await contract.ask('DELETE', `${notes}/${id}`)
+    await contract.ask('POST', '/fleet/members/web-2/api/crashes/1/mute')
+    assert.equal((await contract.ask('GET', '/fleet/members/web-2/api/crashes/1')).stateChangedBy,
+      'the owner\'s token on web-1')
+    await contract.ask('DELETE', '/fleet/members/web-2/api/diagnostics/1', undefined, 403)
     await contract.ask('PUT', '/fleet/members/web-2/api/scale', { workers: 1 })
     await contract.ask('PATCH', '/fleet/members/web-2/api/config', { 'drain.deadlineMs': 1000 }, 403)
     await contract.ask('GET', '/fleet/members/web-9/api/status', undefined, 404)

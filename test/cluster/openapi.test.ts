@@ -45,12 +45,6 @@ test('every operation answers as the document says, when all goes well and when 
   assert.match(String(latest.frames.find(({ source }) => source)?.source?.map(({ text }) => text)), /throw/,
     'the lines of a frame of the app')
   await ask('GET', `/crashes/1/occurrences/${latest.id}`)
-  await ask('GET', '/crashes/1/issue')
-  await ask('PUT', '/crashes/1/assignee', { assignee: 'ada' })
-  await ask('GET', '/crashes/1/assignee')
-  const { id: note } = await ask('POST', '/crashes/1/notes', { text: 'known' }, 201)
-  await ask('GET', '/crashes/1')
-  await ask('DELETE', `/crashes/1/notes/${note}`)
   for (const action of ['resolve', 'mute', 'reopen']) await ask('POST', `/crashes/1/${action}`)
   for (const type of ['text/csv', 'application/x-ndjson'])
     await ask('GET', '/events', undefined, undefined, { accept: type })

@@ -91,7 +91,7 @@ test('groups that have not crashed for long are forgotten with all that belongs 
   for (let n = 0; n < 5; n++) crash('a')
   now += 20_000
   while (history.sweep().more);
-  assert.deepEqual([service.page({}).items, service.page({ q: 'boom' }).items], [[], []])
+  assert.deepEqual([service.page({}).items, service.page({ q: 'boom' }).items, service.hours(1, 0)], [[], [], []])
   assert.equal(crash('a').detail.crashGroup, 2)
   history.close()
 })
@@ -158,31 +158,6 @@ test('crashes are counted hour by hour for a month, also those of which no sampl
   state.at = begin + 31 * day
   crash('a')
   assert.deepEqual(service.hours(1, 0).map(({ count }) => count), [1, 1], 'what is older is forgotten')
-  history.close()
-})
-
-test('a group is assigned and has notes, on record, which end with it', () => {
-  let now = Date.parse('2026-01-01T00:00:00Z')
-  const { crash, service, published, history } = setUp({ retention: { maxAgeMs: 10_000 }, now: () => now })
-  crash('a')
-  assert.equal(service.assign(1, 'ada', 'ann').assignee, 'ada')
-  service.assign(1, 'ada', 'bob')
-  const { id } = service.addNote(1, 'a note', 'bob')
-  service.addNote(1, 'another', 'ann')
-  assert.deepEqual(service.find(1).notes.map(({ text, actor }) => [text, actor]), [['a note', 'bob'], ['another',
-    'ann']])
-  assert.equal(service.removeNote(1, id, 'ann').text, 'a note')
-  assert.throws(() => service.removeNote(1, id, 'ann'), { code: 'not-found' })
-  assert.throws(() => service.addNote(9, 'x', 'ann'), { code: 'not-found' })
-  assert.deepEqual(published.slice(1).map(({ type, actor }) => [type, actor]), [['crash.group-assigned', 'ann'], [
-    'crash.note-added',
-    'bob'
-  ], ['crash.note-added', 'ann'], ['crash.note-removed', 'ann']])
-  for (let n = 1; n < 100; n++) service.addNote(1, 'more', 'ann')
-  assert.throws(() => service.addNote(1, 'too many', 'ann'), { code: 'not-possible' })
-  now += 20_000
-  while (history.sweep().more);
-  assert.deepEqual([service.notes(1), service.hours(1, 0)], [[], []])
   history.close()
 })
 

@@ -36,7 +36,7 @@ function setUp (t: TestContext, crashes: CrashRecord[]) {
   const list = (query = '') =>
     views.render('pages/crashes', crashesModel({ crashes: desk, params: new URLSearchParams(query), now: NOW }))
   const model = (id = '1', query = '') =>
-    crashModel({ app: 'shop', crashes: desk, history, id, params: new URLSearchParams(query), now: NOW })
+    crashModel({ crashes: desk, history, id, params: new URLSearchParams(query), now: NOW })
   const one = (id = '1', query = '') => views.render('pages/crash', model(id, query))
   return { history, desk, list, model, one }
 }
@@ -185,25 +185,20 @@ test('a page that is followed is worked out anew only when its group has changed
   let renderings = 0
   const render = (name: string) => `${name} ${++renderings}`
   const follow = (query: string) =>
-    followCrash({ app: 'shop', crashes: desk, history, id: '1', params: new URLSearchParams(query), now: () => NOW,
-      render })
+    followCrash({ crashes: desk, history, id: '1', params: new URLSearchParams(query), now: () => NOW, render })
   const newest = follow('')
-  assert.deepEqual(newest().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-when', 'crash-kept',
-    'crash-issue', 'crash-body', 'crash-around'])
+  assert.deepEqual(newest().map(({ id }) => id), ['crash-head', 'crash-when', 'crash-kept', 'crash-body',
+    'crash-around'])
   newest()
-  assert.equal(renderings, 7)
+  assert.equal(renderings, 5)
   desk.act(1, 'mute', 'cli')
   newest()
-  assert.equal(renderings, 14)
-  desk.addNote(1, 'a note', 'cli')
-  newest()
-  assert.equal(renderings, 21)
+  assert.equal(renderings, 10)
   // Whoever reads one crash does not want another one in its place.
-  assert.deepEqual(follow('crash=1')().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-when', 'crash-kept',
-    'crash-issue'])
+  assert.deepEqual(follow('crash=1')().map(({ id }) => id), ['crash-head', 'crash-when', 'crash-kept'])
   assert.deepEqual([follow('crash=x')(),
-    followCrash({ app: 'shop', crashes: desk, history, id: '77', params: new URLSearchParams(), now: () => NOW,
-      render })()], [[], []])
+    followCrash({ crashes: desk, history, id: '77', params: new URLSearchParams(), now: () => NOW, render })()], [[],
+    []])
 })
 
 test('the list has a graph of each group, and is sorted by a link that keeps its filters', (t) => {
@@ -219,18 +214,11 @@ test('the list has a graph of each group, and is sorted by a link that keeps its
   assert.deepEqual(model().frequencies.map(({ total, max }) => [total, max]), [[3, 2], [4, 3]])
 })
 
-test('whoever only looks has nothing to choose, to assign or to write, and sees what others have', (t) => {
-  const { list, one, desk, model } = setUp(t, [aCrash()])
-  desk.assign(1, MARKUP, 'cli')
-  desk.addNote(1, HOSTILE, 'ann')
-  for (const html of [list(), one()]) {
-    assert.doesNotMatch(html, /<input type="checkbox"|\/actions\//)
-    assert.match(html, /&lt;x-evil/)
-    assert.doesNotMatch(html, INJECTED)
-    assert.doesNotMatch(html, DANGEROUS)
-  }
+test('whoever only looks has nothing to choose or to settle, and an operator has', (t) => {
+  const { list, one, model } = setUp(t, [aCrash()])
+  for (const html of [list(), one()]) assert.doesNotMatch(html, /<input type="checkbox"|\/actions\//)
   const can = { operate: true, administer: false, name: 'ada' }
-  assert.match(views.render('pages/crash', { ...model(), can }), /\/actions\/note-crash/)
+  assert.match(views.render('pages/crash', { ...model(), can }), /\/actions\/settle-crashes/)
 })
 
 test('the source of the first own frame is open, and is text whatever it holds', (t) => {
@@ -241,7 +229,7 @@ test('the source of the first own frame is open, and is text whatever it holds',
         isInApp ? [{ number: 11, text: HOSTILE }, { number: 12, text: 'return total()' }] : null
       ) }
   const html = views.render('pages/crash',
-    crashModel({ app: 'shop', crashes, history, id: '1', params: new URLSearchParams(), now: NOW }))
+    crashModel({ crashes, history, id: '1', params: new URLSearchParams(), now: NOW }))
   assert.match(html,
     /<li class="frame is-own is-first">.*sum<.*src\/shop\.js:12:34<\/bdi><\/span>\s*<div class="source-lines"/)
   assert.equal(html.split('src/shop.js:12:34</bdi>').length, 2, 'it is on the page once')

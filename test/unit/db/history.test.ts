@@ -709,10 +709,7 @@ test('a database that cannot be read says so as history-unavailable', (t) => {
 test('what cannot be written is told as SQLite has it, for those who look at its code and try again', (t) => {
   const { history } = setUp(t)
   history.close()
-  const note = { text: 'x', actor: 'ada', atMs: 1 }
   for (const write of [() => history.crashes.setState(1, fake({ state: 'resolved' })),
-    () => history.crashes.setAssignee(1, 'ada'), () => history.crashes.addNote(1, note),
-    () => history.crashes.removeNote(1, 1),
     () => history.vitals.write(fake([{ stepS: 10, at: 1, seconds: 10, body: Buffer.from([1, 0]) }])),
     () => history.outbox.write(fake({}))])
   {

@@ -7,8 +7,7 @@ test('a crash is told with its memory, and a name of the app that has a line bre
   const feigned = '\nPREVIEW of nothing'
   const { text } = crashStory(
     { id: 1, state: 'open', errorName: 'Error', message: 'broken', count: 1, firstSeenAt: '2026-01-01T00:00:00Z',
-      lastSeenAt: '2026-01-01T00:00:00Z', firstRelease: `1.0${feigned}`, lastRelease: '1.0',
-      notes: [{ id: 1, at: '2026-01-01T00:00:00Z', actor: `ann${feigned}`, text: 'seen' }], releases: [],
+      lastSeenAt: '2026-01-01T00:00:00Z', firstRelease: `1.0${feigned}`, lastRelease: '1.0', releases: [],
       latest: { at: '2026-01-01T00:00:00Z', cause: 'crash', worker: 3, uptimeMs: 1000,
         memory: { rssBytes: 100 * 2 ** 20 },
         frames: [{ isInApp: true, function: `save${feigned}`, file: `/app/a${feigned}.js`, line: 7, column: null,
