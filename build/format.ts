@@ -6,9 +6,8 @@ import { createFromBuffer } from '@dprint/formatter'
 import { getPath } from '@dprint/typescript'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-/** What others have written, apps of tests, and what a script of ours writes. */
-const AS_IT_IS =
-  /^(test\/(apps\/programs|fixtures|library|programs\/sources)|workers\/demo|server\/library\/tables\.ts)/
+/** What others have written, and apps of tests. */
+const AS_IT_IS = /^(test\/(apps\/programs|fixtures|library|programs\/sources)|workers\/demo)/
 
 const STYLE = { semiColons: 'asi', quoteStyle: 'alwaysSingle', quoteProps: 'preserve', trailingCommas: 'never',
   'arrowFunction.useParentheses': 'force', useBraces: 'maintain', singleBodyPosition: 'maintain',

@@ -5,13 +5,13 @@ import { readStart } from './library/start.ts'
 import { inForeground } from './host/foreground.ts'
 import { startHost } from './host/master.ts'
 import { oneLine } from './system/one-line.ts'
-import type { Deck, DeckEvent, DeckEvents, Release, Rollout, RolloutStep, StartOptions, Status, Strategy,
-  WorkerStatus } from './library/types.ts'
-import type { DeckOptions, EventType } from './library/tables.ts'
+import type { Deck, StartOptions } from './library/types.ts'
 
 export { DeckError }
-export type { Deck, DeckEvent, DeckEvents, DeckOptions, ErrorCode, EventType, Release, Rollout, RolloutStep,
-  StartOptions, Status, Strategy, WorkerStatus }
+export type { ErrorCode }
+export type { Deck, DeckEvents, StartOptions } from './library/types.ts'
+export type { DeckEvent, DeckOptions, EventType, Release, Rollout, RolloutStep, Status, Strategy,
+  Worker } from './library/records.ts'
 
 /**
  * Runs an app as a cluster whose master is in this process. No config file and no variable is read that was not asked

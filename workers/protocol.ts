@@ -214,7 +214,7 @@ export type AppMetric = {
 export const MAX_APP_SERIES = 10_000
 
 /** How an HTTP request can end; `aborted`: its connection closed before its answer. */
-export const STATUS_CLASSES = Object.freeze(['2xx', '3xx', '4xx', '5xx', 'other', 'aborted'])
+export const STATUS_CLASSES = Object.freeze(['2xx', '3xx', '4xx', '5xx', 'other', 'aborted'] as const)
 const OTHER = STATUS_CLASSES.indexOf('other')
 export const ABORTED = STATUS_CLASSES.indexOf('aborted')
 

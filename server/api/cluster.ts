@@ -4,7 +4,8 @@ import { DeckError } from '../errors.ts'
 import { operation, refuseLimited, type Resource } from './endpoint.ts'
 import { COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.ts'
 import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf, type Past } from './preconditions.ts'
-import { ROLLOUT, ROLLOUT_PROBLEMS, rolloutSummary } from './rollouts.ts'
+import { ROLLOUT, ROLLOUT_PROBLEMS } from './rollouts.ts'
+import { rolloutSummary, statusOf } from './summaries.ts'
 import { UPGRADE, upgradeOperation } from './upgrade.ts'
 import { SAMPLE } from './vitals.ts'
 import { RELEASE, NOTICE, HOLDS, FINISHED, REASON, HISTORY_STATE } from './shapes.ts'
@@ -132,10 +133,7 @@ export function clusterResources (
   return {
     '/status': {
       GET: operation({ name: 'getStatus', summary: 'Returns the state of the whole cluster', role: 'viewer',
-        cli: 'clusterdeck status', answer: STATUS, handle () {
-        const status = deck.status()
-        return { body: { ...status, rollout: status.rollout && rolloutSummary(status.rollout) } }
-      } })
+        cli: 'clusterdeck status', answer: STATUS, handle: () => ({ body: statusOf(deck) }) })
     },
 
     '/workers': {

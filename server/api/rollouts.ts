@@ -7,6 +7,7 @@ import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
 import { PAGE_QUERY } from './filters.ts'
 import { durationParam } from './input.ts'
 import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf, type Past } from './preconditions.ts'
+import { rolloutSummary } from './summaries.ts'
 import { usualOf } from './usual-duration.ts'
 import { COMPARISON, HOOK, MOMENT, PREVIEW, ROLLOUT_STATE, STEP, STRATEGY, VERDICT } from './shapes.ts'
 import type { ServerResponse } from 'node:http'
@@ -225,11 +226,6 @@ export function rolloutResources ({ deck, history, timers, closing }: {
       }
     })
   }
-}
-
-/** Leaves out the details that only the page of one rollout needs. */
-export function rolloutSummary ({ timeline, comparisons, ...rollout }: RolloutView) {
-  return rollout
 }
 
 /** @returns the id of the newest rollout, whether it runs or is over; 0: none is known */

@@ -621,11 +621,11 @@ function statusesOption (description: string) {
     const [from, to = from] = value.split('-')
     return from <= to
   })
-  const asList = (value: unknown) =>
-    typeof value === 'string' ? value.split(',').map((part) => part.trim()) : [value].flat()
-  const asTexts = (value: unknown) => asList(value).map((each) => typeof each === 'number' ? String(each) : each)
-  return z.preprocess(asTexts, z.array(range).min(1).max(100)).default(['200-399']).register(ABOUT, { kind: 'list',
-    hint: 'list', separator: ',', expected: 'HTTP statuses such as 200, "200-399" or a list of them',
+  const status = z.union([z.string(), z.number()])
+  return z.union([status, z.array(status)]).transform((value) =>
+    typeof value === 'string' ? value.split(',').map((part) => part.trim()) : [value].flat().map(String)
+  ).pipe(z.array(range).min(1).max(100)).default(['200-399']).register(ABOUT, { kind: 'list', hint: 'list',
+    separator: ',', expected: 'HTTP statuses such as 200, "200-399" or a list of them',
     description: `${description} (separated by commas)` })
 }
 

@@ -1,5 +1,5 @@
 import { FAULTS, isOneOf } from '../causes.ts'
-import type { DeckEvent } from './stream.ts'
+import type { DeckEvent, Detail } from './stream.ts'
 
 /** Every type of event: how it looks, how much it matters and who is told. */
 /** a colour with a meaning */
@@ -19,11 +19,13 @@ type EventKind = {
   /** of another problem: the filter for problems shows only that one */
   isConsequence?: boolean,
   /** whether the master prints it in its terminal */
-  inTerminal?: boolean | ((event: DeckEvent) => boolean)
+  inTerminal?: boolean | ((event: Seen) => boolean)
 }
+/** The types of events follow from the table below, so it cannot know events by their types. */
+type Seen = { cause: string | null, slot: number | null, detail: Detail | null }
+type EventType = keyof typeof ROWS
 
-const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
-  'master.started': { icon: 'power', tone: 'info', label: 'Master started' },
+const ROWS = { 'master.started': { icon: 'power', tone: 'info', label: 'Master started' },
   'master.waiting': { icon: 'hourglass', tone: 'warn', label: 'Slow start', inTerminal: true },
   'master.stopped': { icon: 'power', tone: 'idle', label: 'Master stopped' },
   'master.upgrading': { icon: 'rocket', tone: 'info', label: 'Upgrade started', inTerminal: true },
@@ -52,22 +54,20 @@ const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
   'worker.draining': { icon: 'hourglass', tone: 'drain', label: 'Worker draining', weight: 'routine' },
   'worker.kept': { icon: 'radio', tone: 'drain', label: 'Old worker kept' },
   'worker.closing': { icon: 'unplug', tone: 'drain', label: 'Connections closing' },
-  'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited', inTerminal: (event) =>
-    isFault(event) || event.detail?.endedConnections !== undefined },
+  'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited',
+    inTerminal: (event) => isFault(event) || event.detail?.endedConnections !== undefined },
   'worker.unresponsive': { icon: 'triangle-alert', tone: 'bad', label: 'Worker unresponsive', weight: 'alert' },
   'worker.responsive': { icon: 'heart-pulse', tone: 'ok', label: 'Worker responsive again' },
   'worker.killed': { icon: 'circle-x', tone: 'warn', label: 'Worker killed' },
   'worker.recycling': { icon: 'rotate-cw', tone: 'info', label: 'Worker recycled' },
   'memory.growing': { icon: 'triangle-alert', tone: 'bad', label: 'Growing memory', weight: 'alert', inTerminal: true },
   'memory.examined': { icon: 'database', tone: 'warn', label: 'What held the memory', weight: 'problem',
-    inTerminal: true },
-  'worker.recycle-failed': { icon: 'triangle-alert', tone: 'warn', label: 'Recycling failed' },
+    inTerminal: true }, 'worker.recycle-failed': { icon: 'triangle-alert', tone: 'warn', label: 'Recycling failed' },
   'recycling.slowed': { icon: 'hourglass', tone: 'warn', label: 'Recycling slowed', weight: 'problem',
     inTerminal: true },
   'worker.message': { icon: 'message', tone: 'info', label: 'Message of the app', weight: 'routine' },
   'worker.unanswered': { icon: 'circle-alert', tone: 'warn', label: 'Nobody answers the app', weight: 'problem',
-    inTerminal: true },
-  'worker.orphaned': { icon: 'circle-alert', tone: 'warn', label: 'Worker without master' },
+    inTerminal: true }, 'worker.orphaned': { icon: 'circle-alert', tone: 'warn', label: 'Worker without master' },
   'worker.restarted': { icon: 'rotate-cw', tone: 'warn', label: 'Worker restarted', inTerminal: true },
   'worker.crash-looping': { icon: 'repeat', tone: 'bad', label: 'Crash loop', weight: 'alert', inTerminal: true },
   'worker.recovered': { icon: 'heart-pulse', tone: 'ok', label: 'Crash loop ended', inTerminal: true },
@@ -81,8 +81,7 @@ const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
   'slot.resumed': { icon: 'circle-check', tone: 'ok', label: 'Slot resumed', inTerminal: true },
   'crash.group-new': { icon: 'circle-alert', tone: 'bad', label: 'New crash', weight: 'alert', isConsequence: true },
   'crash.group-returned': { icon: 'repeat', tone: 'bad', label: 'Crash came back', weight: 'alert',
-    isConsequence: true },
-  'crash.group-resolved': { icon: 'circle-check', tone: 'ok', label: 'Crash resolved' },
+    isConsequence: true }, 'crash.group-resolved': { icon: 'circle-check', tone: 'ok', label: 'Crash resolved' },
   'crash.group-muted': { icon: 'circle-check', tone: 'idle', label: 'Crash muted' },
   'crash.group-reopened': { icon: 'circle-alert', tone: 'warn', label: 'Crash reopened' },
   'crash.records-lost': { icon: 'database', tone: 'warn', label: 'Crash records lost', weight: 'problem',
@@ -126,8 +125,7 @@ const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
   'start.rolled-back': { icon: 'triangle-alert', tone: 'bad', label: 'Start rolled back', weight: 'alert',
     inTerminal: true },
   'rollback.refused': { icon: 'triangle-alert', tone: 'bad', label: 'Not rolled back', weight: 'alert',
-    inTerminal: true },
-  'hook.started': { icon: 'terminal', tone: 'info', label: 'Hook started', weight: 'routine' },
+    inTerminal: true }, 'hook.started': { icon: 'terminal', tone: 'info', label: 'Hook started', weight: 'routine' },
   'hook.succeeded': { icon: 'terminal', tone: 'ok', label: 'Hook succeeded' },
   'hook.failed': { icon: 'terminal', tone: 'bad', label: 'Hook failed', weight: 'problem', inTerminal: true },
   'job.started': { icon: 'terminal', tone: 'info', label: 'Job started', weight: 'routine' },
@@ -165,16 +163,15 @@ const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
   'config.changed': { icon: 'settings-2', tone: 'info', label: 'Settings changed', inTerminal: true },
   'socket.unused': { icon: 'plug', tone: 'warn', label: 'Socket unused', inTerminal: true },
   'secrets.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Secrets not read', weight: 'alert',
-    inTerminal: true },
-  'secrets.read': { icon: 'circle-check', tone: 'ok', label: 'Secrets read', inTerminal: true },
+    inTerminal: true }, 'secrets.read': { icon: 'circle-check', tone: 'ok', label: 'Secrets read', inTerminal: true },
   'release.created': { icon: 'package', tone: 'info', label: 'Release created' },
   'telemetry.failed': { icon: 'circle-alert', tone: 'warn', label: 'Telemetry not delivered', weight: 'problem',
-    inTerminal: true },
-  'telemetry.recovered': { icon: 'circle-check', tone: 'ok', label: 'Telemetry delivered again' },
+    inTerminal: true }, 'telemetry.recovered': { icon: 'circle-check', tone: 'ok', label: 'Telemetry delivered again' },
   'history.degraded': { icon: 'database', tone: 'bad', label: 'History degraded', weight: 'alert', inTerminal: true },
   'history.recovered': { icon: 'database', tone: 'ok', label: 'History recovered', inTerminal: true },
-  unexpected: { icon: 'circle-alert', tone: 'warn', label: 'Unexpected', weight: 'problem', inTerminal: true }
-})
+  unexpected: { icon: 'circle-alert', tone: 'warn', label: 'Unexpected', weight: 'problem',
+    inTerminal: true } } satisfies Record<string, EventKind>
+const KINDS: Readonly<Record<string, EventKind>> = Object.freeze(ROWS)
 
 /** What a cause changes, by `type:cause`. */
 const BY_CAUSE: Readonly<Record<string, Partial<EventKind>>> = Object.freeze({
@@ -186,7 +183,7 @@ const BY_CAUSE: Readonly<Record<string, Partial<EventKind>>> = Object.freeze({
   ...Object.fromEntries(FAULTS.map((cause) => [`worker.exited:${cause}`, { tone: 'bad', weight: 'problem' }]))
 })
 
-export const EVENT_TYPES = Object.freeze(Object.keys(KINDS))
+export const EVENT_TYPES = Object.freeze(Object.keys(ROWS) as EventType[])
 export const NOTABLE_TYPES = Object.freeze(ofWeight(KINDS, 'notable', 'problem', 'alert'))
 /** Each is `type` or `type:cause`. */
 export const PROBLEMS = Object.freeze([
@@ -207,11 +204,11 @@ export function isInTerminal (event: DeckEvent) {
   return typeof inTerminal === 'function' ? inTerminal(event) : inTerminal
 }
 
-function isFault ({ cause }: DeckEvent) {
+function isFault ({ cause }: Seen) {
   return isOneOf(FAULTS, cause)
 }
 
-function isEndOfStep ({ slot, detail }: DeckEvent) {
+function isEndOfStep ({ slot, detail }: Seen) {
   const step = detail?.steps?.find((each) => each.slot === slot)
   return ['done', 'failed', 'reverted'].includes(String(step?.state))
 }

@@ -2,8 +2,10 @@ import type { Event } from '../api/shapes.ts'
 
 /** A fact about the cluster, past tense. Fields that do not apply are null. */
 export type DeckEvent =
-  & Omit<Event, 'cause' | 'detail'>
+  & Omit<Event, 'type' | 'cause' | 'detail'>
   & {
+    /** one of a later or an earlier version too */
+    type: string,
     cause: string | null,
     detail: Detail | null,
     /** where the events of several apps are read as one: whose it is; null: the host's own */

@@ -1,13 +1,16 @@
 import { z } from 'zod'
 import { parseArgument } from '../api/input.ts'
+import { rolloutSummary, statusOf } from '../api/summaries.ts'
 import { deepFreeze } from '../config/deep-freeze.ts'
 import { MESSAGE_ORDER, ROLLOUT_ORDER, SCALE_ORDER } from '../config/orders.ts'
 import { DeckError } from '../errors.ts'
 import { createDeckEvents } from './events.ts'
-import type { Deck, Rollout, Status } from './types.ts'
+import type { Rollout, Status } from './records.ts'
+import type { Deck } from './types.ts'
 import type { App } from '../app/app.ts'
 import type { Master } from '../host/master.ts'
 import type { DeckEvent } from '../events/stream.ts'
+import type { RolloutView } from '../lifecycle/rollout/record.ts'
 
 const { note, path, release, strategy } = ROLLOUT_ORDER
 const ORDERS = Object.freeze({ restart: z.strictObject({ note }).describe('an object'),
@@ -70,13 +73,15 @@ export function createLibraryDeck ({ port, token, app: { deck }, stopped }: OwnM
   })
 
   function readStatus (): Status {
-    return deepFreeze(structuredClone(deck.status()))
+    return deepFreeze(structuredClone(statusOf(deck)))
   }
 
   function untilDone ({ id }: { id: number }): Promise<Rollout> {
     return untilEvent(`rollout ${id} was done`,
       ({ rollout, detail }) =>
-        rollout === id && detail?.done === true ? deepFreeze(structuredClone(detail as Rollout)) : null)
+        rollout === id && detail?.done === true
+          ? deepFreeze(structuredClone(rolloutSummary(detail as RolloutView)))
+          : null)
   }
 
   async function untilScaled (): Promise<Status> {

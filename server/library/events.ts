@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import { deepFreeze } from '../config/deep-freeze.ts'
-import type { DeckEvent, DeckEvents } from './types.ts'
+import type { DeckEvent } from './records.ts'
+import type { DeckEvents } from './types.ts'
 import type { EventStream } from '../events/stream.ts'
-import type { EventType } from './tables.ts'
 
 /**
  * Makes the emitter of events for the program that has started a deck. It emits them once the master has finished its
@@ -10,14 +10,14 @@ import type { EventType } from './tables.ts'
  */
 export function createDeckEvents (stream: Pick<EventStream, 'subscribe'>): DeckEvents {
   const emitter: DeckEvents = new EventEmitter()
-  stream.subscribe((event) => process.nextTick(emitEvent, deepFreeze(structuredClone(event))))
+  stream.subscribe((event) => process.nextTick(emitEvent, deepFreeze(structuredClone(event as DeckEvent))))
   return emitter
 
   function emitEvent (event: DeckEvent) {
     try {
       emitter.emit('event', event)
     } finally {
-      emitter.emit(event.type as EventType, event)
+      emitter.emit(event.type, event)
     }
   }
 }

@@ -6,12 +6,15 @@ import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
+import { STATUS } from '../../server/api/cluster.ts'
+import { ROLLOUT } from '../../server/api/rollouts.ts'
 import { DeckError, start } from '../../server/index.ts'
 import { get } from '../support/asking.ts'
 import { FIXTURES } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
-import type { Deck, StartOptions, Status } from '../../server/library/types.ts'
+import type { Status } from '../../server/library/records.ts'
+import type { Deck, StartOptions } from '../../server/library/types.ts'
 import type { Detail } from '../../server/events/stream.ts'
 
 const APP = path.join(FIXTURES, 'answers-with-pid.js')
@@ -61,7 +64,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
       await assert.rejects(ask(), { code: 'stopping' })
   })
 
-  test('restart, deploy and rollback give the finished rollout, also one that has failed', async (t) => {
+  test('restart, deploy and rollback give the finished rollout, also one that has failed, in the shapes of the API', async (t) => {
     const deck = await startDeck(t, { workers: 1 })
     const before = deck.snapshot().workers.map(({ pid }) => pid)
     const restart = await deck.restart({ note: 'to be sure' })
@@ -74,9 +77,10 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     assert.equal(deck.snapshot().release.id, 'r1')
 
     const running = deck.restart()
+    STATUS.parse(deck.snapshot())
     await assert.rejects(deck.restart(), { code: 'rollout-running', details: { rollout: 4 } })
     await deck.stop()
-    const { state, reason } = await running
+    const { state, reason } = ROLLOUT.parse(await running)
     assert.deepEqual([state, reason], ['failed', 'the master is stopping'])
   })
 
@@ -166,7 +170,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     const deck = await startDeck(t, { workers: 1 })
     const snapshot = deck.snapshot()
     assert.throws(() => {
-      snapshot.workers[0].state = 'gone'
+      snapshot.workers[0].state = 'held'
     }, TypeError)
     assert.throws(() => {
       snapshot.app.addresses.pop()

@@ -52,7 +52,7 @@ describe('the package that npm packs', () => {
     )
     assert.deepEqual(beside,
       ['cli', 'compile-cache', 'node-needed', 'own-code', 'run-here', 'run-on'].map((name) => `server/${name}.js`))
-    assert.deepEqual(filesOf(path.join(installed, 'types')), ['errors.d.ts', 'index.d.ts', 'library/tables.d.ts',
+    assert.deepEqual(filesOf(path.join(installed, 'types')), ['errors.d.ts', 'index.d.ts', 'library/records.d.ts',
       'library/types.d.ts'])
   })
 
@@ -76,11 +76,13 @@ describe('the package that npm packs', () => {
         mkdirSync(path.join(folder, 'node_modules', '@types'), { recursive: true })
         const types = path.join(folder, 'node_modules', '@types', 'node')
         if (!existsSync(types)) symlinkSync(path.join(ROOT, 'node_modules', '@types', 'node'), types)
-        const compiled = run(process.execPath, [path.join(ROOT, 'node_modules', compiler, 'bin', 'tsc'), '-p', folder],
-          { timeout: PATIENCE_MS })
-        await compiled.catch(({ stdout }) => assert.fail(stdout))
+        await compile(compiler, folder)
       })
   }
+
+  rareTest('has the types of the code, and thus of the API and the options', async () => {
+    await compile('typescript-7', path.join(ROOT, 'test', 'library', 'code'))
+  })
 
   rareTest('has a command that starts the app, and one that stops it', async () => {
     const dataDir = path.join(folder, 'data')
@@ -108,6 +110,13 @@ describe('the package that npm packs', () => {
     assert.ok(existsSync(path.join(installed, 'server', 'cli.js')))
   })
 })
+
+async function compile (compiler: string, project: string) {
+  const compiled = run(process.execPath, [path.join(ROOT, 'node_modules', compiler, 'bin', 'tsc'), '-p', project], {
+    timeout: PATIENCE_MS
+  })
+  await compiled.catch(({ stdout }) => assert.fail(stdout))
+}
 
 /** The first program on the page of the library. */
 function example () {

@@ -1,7 +1,7 @@
 // What a program in TypeScript may write, and what it may not. It is compiled against the package, and never run.
 import { on, once } from 'node:events'
 import { DeckError, start } from 'clusterdeck'
-import type { Deck, DeckEvent, DeckEvents, DeckOptions, ErrorCode, EventType, Release, Rollout, RolloutStep, StartOptions, Status, Strategy, WorkerStatus } from 'clusterdeck'
+import type { Deck, DeckEvent, DeckEvents, DeckOptions, ErrorCode, EventType, Release, Rollout, RolloutStep, StartOptions, Status, Strategy, Worker } from 'clusterdeck'
 
 const options: DeckOptions = {
   entry: 'app.js',
@@ -43,9 +43,9 @@ const opened: URL = deck.signInLink()
 const status: Status = deck.snapshot()
 const phase: 'starting' | 'running' | 'stopping' = status.state
 const release: Release = status.release
-const worker: WorkerStatus | undefined = status.workers[0]
+const worker: Worker | undefined = status.workers[0]
 const pid: number | null | undefined = worker?.pid
-const rss: number | undefined = worker?.vitals?.rssBytes
+const rss: number | null | undefined = worker?.vitals?.rssBytes
 const [url]: string[] = status.app.addresses
 // @ts-expect-error
 void status.workers.at(0).pid

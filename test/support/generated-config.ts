@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { SCHEMA } from '../../server/config/options.ts'
 import type { Seen } from './event-log.ts'
-import type { DeckOptions } from '../../server/library/tables.ts'
+import type { DeckOptions } from '../../server/library/records.ts'
 
 /** What the text of a config file exports, which is held against the schema. */
 export async function loadGenerated (

@@ -2,7 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { callsTable, hostCallsTable } from './calls-table.ts'
 import { eventsTable } from './events-table.ts'
 import { keysTable } from './keys-table.ts'
-import { libraryTables } from './library-tables.ts'
 import { optionsTable } from './options-table.ts'
 
 /**
@@ -13,9 +12,6 @@ export const TABLES = Object.freeze([{ page: 'api', mark: 'calls', table: callsT
   table: scriptOf('ci/deploy.sh') }, { page: 'api', mark: 'hostcalls', table: hostCallsTable() }, { page: 'moving-in',
   mark: 'keys', table: keysTable() }, { page: 'options', mark: 'options', table: optionsTable() }, { page: 'states',
   mark: 'events', table: eventsTable() }])
-
-/** The types of the library that are made from the same code. */
-export const LIBRARY_TABLES = new URL('../../server/library/tables.ts', import.meta.url)
 
 /** `file`: from the top */
 function scriptOf (file: string) {
@@ -34,5 +30,4 @@ if (process.argv[1]?.endsWith('manual-tables.ts')) {
     const file = new URL(`../../views/docs/${page}.md`, import.meta.url)
     writeFileSync(file, withTable(readFileSync(file, 'utf8'), mark, table))
   }
-  writeFileSync(LIBRARY_TABLES, libraryTables())
 }

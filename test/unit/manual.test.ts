@@ -5,8 +5,7 @@ import { marked, type Tokens } from 'marked'
 import { runCommandLine } from '../../server/command-line.ts'
 import { OPTIONS } from '../../server/config/options.ts'
 import { createSlugs, manualPages } from '../../server/manual.ts'
-import { libraryTables } from '../support/library-tables.ts'
-import { LIBRARY_TABLES, TABLES, withTable } from '../support/manual-tables.ts'
+import { TABLES, withTable } from '../support/manual-tables.ts'
 import { fake } from '../support/fake.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -48,10 +47,6 @@ for (const { page, mark, table } of TABLES) {
     assert.equal(text, withTable(text, mark, table), 'node test/support/manual-tables.ts puts it in')
   })
 }
-
-test('the types of the library are those of the options and events', () => {
-  assert.equal(textOf(LIBRARY_TABLES), libraryTables(), 'node test/support/manual-tables.ts puts them in')
-})
 
 test('every command and every flag is on the page of the command line', async () => {
   const text = textOf(new URL('cli.md', folder))

@@ -115,5 +115,5 @@ test('the fields of the form are what the API takes, and topics are all problems
   assert.deepEqual([...new Set(TOPICS.filter(({ isProblem }) => isProblem).flatMap(({ events }) => events))].sort(),
     [...ALERTS].sort())
   for (const event of TOPICS.flatMap(({ events }) => events))
-    assert.ok(EVENT_TYPES.includes(event.split(':')[0]), event)
+    assert.ok(EVENT_TYPES.some((type) => type === event.split(':')[0]), event)
 })
