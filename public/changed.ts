@@ -2,8 +2,8 @@
  * A form that was opened before somebody else changed the thing: it says so, and sends only if its reader confirms.
  * `change`: who has changed it; `now`: the state that there is; `field`: which holds the state that the form has shown.
  */
-export function warnOfChange (form: HTMLFormElement, { detail, change = detail, now }: { detail: string,
-    change?: string, now?: string }, field: string = 'seen')
+export function warnOfChange (form: HTMLFormElement,
+  { detail, change = detail, now }: { detail: string, change?: string, now?: string }, field: string = 'seen')
 {
   const seen = form.elements.namedItem(field)
   if (seen instanceof HTMLInputElement && now !== undefined) seen.value = now

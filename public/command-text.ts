@@ -6,8 +6,8 @@ import type { Method } from '../server/api/endpoint.ts'
  * out, with the flag before it.
  */
 /** `cli`: where it depends on the field `kind`: for each; `needs`: fields without which the call is not meant */
-export type Call = { operation: string, method: Method, path: string, headers?: Record<string, string>,
-  body?: Template, cli?: string | Record<string, string>, needs: string[] }
+export type Call = { operation: string, method: Method, path: string, headers?: Record<string, string>, body?: Template,
+  cli?: string | Record<string, string>, needs: string[] }
 /** a group of which all is empty is left out as a whole */
 type Template = { [name: string]: string | Template }
 /** of the fields, by name */

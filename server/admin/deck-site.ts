@@ -78,8 +78,8 @@ export function createDeckSite (parts: DeckSiteParts) {
   parts.schemas?.share(mounts)
   const app = createExpressApp({ access, mounts, idempotency: createIdempotency({ store: history.answers, now }),
     pages: [...(hasSignIn ? [signInRouter({ ...access, views })] : []),
-      dashboardRouter({ deck, history, views, mounts, tokens: access.tokens, sessions: access.sessions, describe: readDocument,
-        neighbours: parts.neighbours, basePath, now, log })], log })
+      dashboardRouter({ deck, history, views, mounts, tokens: access.tokens, sessions: access.sessions,
+        describe: readDocument, neighbours: parts.neighbours, basePath, now, log })], log })
   return createSite({ ...parts, events: deck.events, software, app,
     pages: livePages({ deck, history, tokens: access.tokens, sessions: access.sessions, now, render: views.render }) })
 

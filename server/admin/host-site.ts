@@ -37,8 +37,8 @@ export function createHostSite (parts: Parameters<typeof createHostSites>[0]) {
   const mounts = hostOperations(parts, readDocument)
   const app = createExpressApp({ access, mounts, idempotency: createIdempotency({ store: history.answers, now }),
     pages: [signInRouter({ ...access, views }),
-      hostRouter({ apps, history, views, mounts, tokens: access.tokens, sessions: access.sessions, describe: readDocument,
-        basePath, now, log })], isOpen: (path) => isPublic(path) || APP_PROBE.test(path), log })
+      hostRouter({ apps, history, views, mounts, tokens: access.tokens, sessions: access.sessions,
+        describe: readDocument, basePath, now, log })], isOpen: (path) => isPublic(path) || APP_PROBE.test(path), log })
   return {
     site: createSite({ ...parts, events, basePath, software, app,
       pages: liveHostPages({ apps, history, tokens: access.tokens, sessions: access.sessions, events, now,

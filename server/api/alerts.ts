@@ -44,14 +44,12 @@ const SHOWN_ALERT = z.strictObject({
 }).meta({ id: 'Alert' })
 
 /** Its form has boxes for topics, and a text for other events. */
-const FORM = {
-  read (fields: Fields): Fields {
-    if (!('events' in fields)) return fields
-    const events = eventsOf([fields.topic ?? []].flat().map(String), String(fields.events).split(/[\s,;]+/).filter(Boolean))
-    return { ...fields, events: events ?? '' }
-  },
-  next: () => '/alerts'
-}
+const FORM = { read (fields: Fields): Fields {
+  if (!('events' in fields || 'topic' in fields)) return fields
+  const events = eventsOf([fields.topic ?? []].flat().map(String),
+    String(fields.events ?? '').split(/[\s,;]+/).filter(Boolean))
+  return { ...fields, events: events ?? '' }
+}, next: () => '/alerts' }
 
 /** Alerts and their deliveries: of an app, or of a host for all of its apps. */
 export function alertResources (
@@ -71,22 +69,22 @@ export function alertResources (
         description:
           'slack, discord, teams and webhook need `url`, and webhook may have `secret`; sentry needs `dsn`; mail needs `host`, `from` and `to`, and may have `port`, and `user` with `password`.',
         role: 'admin', cli: `clusterdeck alerts add slack https://hooks.example.com/services/T0/B0/x${flag}`,
-        query: z.strictObject({
-          test: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
-            description: '"true": sends a test message at once',
-            as: { type: 'boolean' }
-          })
-        }), body: ALERT, status: 201, location: true, problems: ['not-possible'], answer: SHOWN_ALERT, form: FORM,
+        query: z.strictObject({ test: z.enum(['true', 'false']).transform((text) =>
+          text === 'true'
+        ).optional().meta({ description: '"true": sends a test message at once', as: { type: 'boolean' } }) }),
+        body: ALERT, status: 201, location: true, problems: ['not-possible'], answer: SHOWN_ALERT, form: FORM,
         handle ({ query: { test = false }, body, auth }) {
           const id = alerts.add({ wanted: body, actor: auth.actor })
-          if (test) alerts.test({ id, actor: auth.actor })
+          if (test)
+            alerts.test({ id, actor: auth.actor })
           return { headers: { Location: `/api/v1${at}/alerts/${id}` }, body: shown(id) }
         } })
     },
 
     [`${at}/alerts/:alert`]: {
       GET: operation({ name: `get${of}Alert`, summary: 'Returns an alert with its last deliveries', role: 'viewer',
-        path, hasTag: true, problems: ['not-found'], answer: SHOWN_ALERT, handle: ({ params }) => tagged(idOf(params)) }),
+        path, hasTag: true, problems: ['not-found'], answer: SHOWN_ALERT, handle: ({ params }) =>
+          tagged(idOf(params)) }),
       PATCH: operation({ name: `change${of}Alert`,
         summary: 'Changes, pauses or resumes an alert; what is left out stays as it is, also secrets', role: 'admin',
         cli: `clusterdeck alerts pause 3${flag}`, path, body: ALERT_CHANGES, form: FORM,
@@ -100,13 +98,14 @@ export function alertResources (
         } }),
       DELETE: operation({ name: `delete${of}Alert`, summary: 'Deletes an alert', role: 'admin',
         cli: `clusterdeck alerts delete 3${flag}`, path, headers: { 'If-Match': IF_MATCH.optional() },
-        problems: ['not-found', 'not-possible', 'precondition-failed'], answer: SHOWN_ALERT, handle ({ params, seen, auth }) {
-        const id = idOf(params)
-        checkUnchanged(seen, id)
-        const body = shown(id)
-        alerts.delete({ id, actor: auth.actor })
-        return { body }
-      } })
+        problems: ['not-found', 'not-possible', 'precondition-failed'], answer: SHOWN_ALERT,
+        handle ({ params, seen, auth }) {
+          const id = idOf(params)
+          checkUnchanged(seen, id)
+          const body = shown(id)
+          alerts.delete({ id, actor: auth.actor })
+          return { body }
+        } })
     },
 
     [`${at}/alerts/:alert/test`]: {

@@ -191,8 +191,8 @@ export function clusterResources (
         answer: SCALE, handle: scaleView }),
 
       PUT: operation({ name: 'setScale', summary: 'Sets how many workers should run', role: 'operator',
-        cli: 'clusterdeck scale {workers}', body: SCALE_ORDER, headers: { 'If-Match': IF_MATCH.optional() }, hasTag: true,
-        problems: [...ROLLOUT_PROBLEMS, 'precondition-failed', 'not-stored'], answer: SCALE,
+        cli: 'clusterdeck scale {workers}', body: SCALE_ORDER, headers: { 'If-Match': IF_MATCH.optional() },
+        hasTag: true, problems: [...ROLLOUT_PROBLEMS, 'precondition-failed', 'not-stored'], answer: SCALE,
         async handle ({ seen, body, auth }) {
           const { desiredWorkers } = deck.snapshot()
           checkMatch(seen, desiredWorkers, { isRequired: false, change: () => changeOfScale(history, desiredWorkers) })

@@ -40,8 +40,8 @@ export function configResources (
 
       PATCH: operation({ name: 'changeConfig', summary: 'Changes options while the app runs',
         description: 'It changes all of the given options, or none. What is already running keeps its old values.',
-        role: 'admin', cli: 'clusterdeck config set {name}={value}', headers: { 'If-Match': IF_MATCH },
-        body: WANTED, shownBody: SHOWN_WANTED, hasTag: true,
+        role: 'admin', cli: 'clusterdeck config set {name}={value}', headers: { 'If-Match': IF_MATCH }, body: WANTED,
+        shownBody: SHOWN_WANTED, hasTag: true,
         problems: ['precondition-required', 'precondition-failed', 'unknown-option', 'not-possible', 'invalid-config',
           'upgrade-running', 'stopping', 'not-stored'], answer: SETTINGS, async handle ({ seen, body, auth }) {
         checkUnchanged(seen, body)
@@ -57,8 +57,8 @@ export function configResources (
     const [name] = Object.keys(body)
     if (!seen?.startsWith(`"${name}=`)) return checkMatch(seen, deck.settings.digest(), { isRequired: true })
     const setting = deck.settings.list().find((each) => each.name === name)
-    checkMatch(seen, setting ? settingState(setting) : '', { isRequired: true, change: () =>
-      changeOfSetting(history, name) })
+    checkMatch(seen, setting ? settingState(setting) : '', { isRequired: true,
+      change: () => changeOfSetting(history, name) })
   }
 
   function configReply () {

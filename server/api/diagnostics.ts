@@ -30,13 +30,12 @@ export function diagnosticsResources (
   return {
     '/workers/:id/diagnostics': {
       POST: operation({ name: 'startDiagnostics', summary: 'Takes a profile, a snapshot or a report of one worker',
-        role: 'operator', cli: 'clusterdeck diagnose {id} --kind {kind}', body: START_BODY, status: 202,
-        location: true, problems: ['not-found', 'not-possible', 'diagnostics-running', 'data-dir-unusable'],
-        answer: DIAGNOSTICS, handle ({ id, body, auth }) {
-        const item = deck.diagnostics.start({ worker: id, kind: body.kind, durationMs: body.durationMs,
-          actor: auth.actor })
-        return { headers: { Location: `/api/v1/diagnostics/${item.id}` }, body: item }
-      } })
+        role: 'operator', cli: 'clusterdeck diagnose {id} --kind {kind}', body: START_BODY, status: 202, location: true,
+        problems: ['not-found', 'not-possible', 'diagnostics-running', 'data-dir-unusable'], answer: DIAGNOSTICS,
+        handle ({ id, body, auth }) {
+          const item = deck.diagnostics.start({ worker: id, ...body, actor: auth.actor })
+          return { headers: { Location: `/api/v1/diagnostics/${item.id}` }, body: item }
+        } })
     },
 
     '/diagnostics': {

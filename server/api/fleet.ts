@@ -94,8 +94,7 @@ export function fleetResources ({ deck }: { deck: Deck }): Record<string, Resour
         cli: { deploy: `clusterdeck fleet deploy --note {note} ${PLAN_FLAGS} --on-failure {onFailure}`,
           restart: `clusterdeck fleet restart ${PLAN_FLAGS}`,
           rollback: `clusterdeck fleet rollback --note {note} ${PLAN_FLAGS} --on-failure {onFailure}` }, body: WANTED,
-        status: 202,
-        problems: ['no-fleet', 'fleet-away', 'rollout-running', 'not-found'], answer: FLEET_ROLLOUT,
+        status: 202, problems: ['no-fleet', 'fleet-away', 'rollout-running', 'not-found'], answer: FLEET_ROLLOUT,
         async handle ({ body, auth }) {
           checkSource(body)
           if (body.digest !== undefined) checkDigest(body, auth)
@@ -155,18 +154,19 @@ export function forgetOperation (about: { name: string, summary: string, cli?: s
   return operation({ ...about,
     description: 'It is refused while the host reports. If the host comes back, it reports anew.', role: 'operator',
     path: { member: NAME }, problems: ['no-fleet', 'fleet-away', 'not-found', 'not-possible'],
-    answer: z.strictObject({ member: NAME }), async handle ({ params: { member }, auth }) {
-    refuseLimited(auth, 'forgets a host')
-    await fleet().forget(member, auth.actor)
-    return { body: { member } }
-  } })
+    answer: z.strictObject({ member: NAME }), form: { next: () => '/fleet' },
+    async handle ({ params: { member }, auth }) {
+      refuseLimited(auth, 'forgets a host')
+      await fleet().forget(member, auth.actor)
+      return { body: { member } }
+    } })
 }
 
 /** @throws {DeckError} rollout-ended */
 function checkCurrent (seen: string, current: FleetRollout | null) {
   if (seen === '*' || (current && seen.includes(tagOf(current.id)))) return
   const now = current ? `rollout ${current.id} is ${current.state}` : 'no rollout is running'
-  throw new DeckError('rollout-ended', `Rollout ${seen.slice(0, 20)} of the fleet is over: ${now}`)
+  throw new DeckError('rollout-ended', `Rollout ${seen.replaceAll('"', '').slice(0, 20)} of the fleet is over: ${now}`)
 }
 
 /** `status`: with who is behind */

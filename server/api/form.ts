@@ -24,8 +24,7 @@ export function placesOf (mounts: readonly Mount[]): Map<string, Place> {
     resources.flatMap(({ path, resource }) =>
       Object.entries(resource).map((
         [method, operation]
-      ) => [operation.name, { operation, method: method as Method, path }]
-      )
+      ) => [operation.name, { operation, method: method as Method, path }])
     )
   )
 }
@@ -37,7 +36,9 @@ export function hasNeeded (place: Place, fields: Fields): boolean {
 
 function neededBy ({ operation: { body }, path }: Place): string[] {
   return [...namesIn(path),
-    ...Object.entries(body?.shape ?? {}).flatMap(([name, field]) => z.safeParse(field, undefined).success ? [] : [name])]
+    ...Object.entries(body?.shape ?? {}).flatMap(([name, field]) =>
+      z.safeParse(field, undefined).success ? [] : [name]
+    )]
 }
 
 /**
@@ -72,9 +73,12 @@ export function callOf (place: Place): Call {
 export function onMember ({ path, cli, ...call }: Call): Call {
   const there = (line: string) => `${line} --member {member}`
   return { ...call, path: path.replace('/api/v1', '/api/v1/fleet/members/{member}/api'),
-    ...(cli !== undefined && { cli: typeof cli === 'string'
-      ? there(cli)
-      : Object.fromEntries(Object.entries(cli).map(([kind, line]) => [kind, there(line)])) }) }
+    ...(cli !== undefined &&
+      {
+        cli: typeof cli === 'string'
+          ? there(cli)
+          : Object.fromEntries(Object.entries(cli).map(([kind, line]) => [kind, there(line)]))
+      }) }
 }
 
 function templateOf (schema: z.ZodObject, prefix: string = ''): NonNullable<Call['body']> {
@@ -82,7 +86,8 @@ function templateOf (schema: z.ZodObject, prefix: string = ''): NonNullable<Call
   return Object.fromEntries(Object.entries(schema.shape).map(([key, field]) => {
     const bare = bareOf(field)
     const kind = kindOf(bare)
-    return [key, bare instanceof z.ZodObject ? templateOf(bare, `${prefix}${key}.`) : `{${prefix}${key}${kind && `:${kind}`}}`]
+    return [key,
+      bare instanceof z.ZodObject ? templateOf(bare, `${prefix}${key}.`) : `{${prefix}${key}${kind && `:${kind}`}}`]
   }))
 }
 
@@ -94,6 +99,7 @@ function valueOf (field: z.core.$ZodType, fields: Fields, name: string): unknown
   }
   const given = fields[name]
   if (bare instanceof z.ZodArray) {
+    if (Array.isArray(given) && given.length === 0) return []
     const items = [given ?? []].flat().flatMap((text) => String(text).split(SEPARATORS)).filter((text) => text !== '')
     if (items.length > 0) return items
     return given !== undefined && z.safeParse(field, null).success ? null : undefined

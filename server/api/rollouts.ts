@@ -127,7 +127,8 @@ export function rolloutResources ({ deck, history, timers, closing }: {
           '`release` is for a rollback, `path` for a deploy below `releases.root`. `strategy` replaces options of `rollout.*` for this rollout.',
         role: 'operator',
         cli: { restart: 'clusterdeck restart', deploy: `clusterdeck deploy ${STRATEGY_FLAGS}`,
-          rollback: 'clusterdeck rollback {release} --note {note}' }, headers: { 'If-Match': IF_MATCH.optional() }, body: ROLLOUT_BODY, status: 202, location: true,
+          rollback: 'clusterdeck rollback {release} --note {note}' }, headers: { 'If-Match': IF_MATCH.optional() },
+        body: ROLLOUT_BODY, status: 202, location: true,
         problems: [...ROLLOUT_PROBLEMS, 'precondition-failed', 'entry-not-found', 'path-refused', 'release-gone',
           'not-found', 'invalid-config', 'secrets-failed'], answer: ROLLOUT, async handle ({ seen, body, auth }) {
         checkNewest(seen)

@@ -129,9 +129,9 @@ function openBrowser (url: string) {
 const SHOWN_CHARS = 30
 
 export async function sendCommand ({ api, options, answer }: Context, type: string, text?: string) {
-  const message = { type, ...(text !== undefined && { data: parsedData(text) }) }
-  const path = options.worker === undefined ? '/messages' : `/workers/${checkedId('--worker', options.worker)}/messages`
-  const sent = await api.post<{ workers: number[] }>(path, message)
+  const sent = await api.post<{ workers: number[] }>('/messages', { type,
+    ...(text !== undefined && { data: parsedData(text) }),
+    ...(options.worker !== undefined && { worker: checkedId('--worker', options.worker) }) })
   if (sent.workers.length === 0) throw new DeckError('not-possible', 'send: no worker is ready')
   const ids = sent.workers.map(Number).join(', ')
   answer(sent, () => `sent to ${sent.workers.length === 1 ? 'worker' : 'workers'} ${ids}`)

@@ -9,8 +9,7 @@ import { forEach, readFields, requireSession } from './forms.ts'
 /**
  * What the list of apps does with those that are selected.
  */
-export type Apps = Pick<import('../api/apps.ts').Apps,
-  'states' | 'view' | 'opened' | 'start' | 'stop'>
+export type Apps = Pick<import('../api/apps.ts').Apps, 'states' | 'view' | 'opened' | 'start' | 'stop'>
 
 const MAX_APPS = 500
 

@@ -47,8 +47,8 @@ async function previewOf (deck: FleetDeck,
     can: Powers })
 {
   try {
-    return await previewFleetRollout(fleetOf(deck), parseBody(WANTED, readFields(WANTED, { ...fields, kind })), { name, actor: actorOf({ name }), role,
-      client: 'dashboard' })
+    return await previewFleetRollout(fleetOf(deck), parseBody(WANTED, readFields(WANTED, { ...fields, kind })), { name,
+      actor: actorOf({ name }), role, client: 'dashboard' })
   } catch (error) {
     if (!(error instanceof DeckError) || error.code !== 'invalid-body') throw error
     return { batches: [], leftOut: [], refusals: [error.message] }

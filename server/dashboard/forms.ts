@@ -40,9 +40,10 @@ export function formsRouter ({ mounts, basePath, deck }: {
     const place = named.find((each) => hasNeeded(each, fields)) ?? named.at(-1)
     if (!place) return next()
     const { member } = fields
-    const page = await (deck && member !== undefined && !place.path.includes(':member')
-      ? askMember(fleetOf(deck), String(member), place, fields, req)
-      : performForAll(place, fields, req, res))
+    const page =
+      await (deck && member !== undefined && !place.path.includes(':member')
+        ? askMember(fleetOf(deck), String(member), place, fields, req)
+        : performForAll(place, fields, req, res))
     // htmx redirects by a script, as the policy of our pages lets no form lead elsewhere.
     if (page !== null) res.set('HX-Redirect', basePath + page)
     // There is nothing to swap: the live page shows the result. Without JavaScript the page is loaded anew.

@@ -89,7 +89,8 @@ export const PAGES: readonly Page[] = Object.freeze([{ path: '/', view: 'overvie
   model: releasePageModel,
   follow: followRelease
 }, { path: '/releases/:id/rollback', view: 'rollback',
-  model: ({ deck, history, id, now }) => rollbackModel({ deck, history, id, now: now(), blocked: blockedReason(deck.snapshot()) }) }, {
+  model: ({ deck, history, id, now }) =>
+    rollbackModel({ deck, history, id, now: now(), blocked: blockedReason(deck.snapshot()) }) }, {
   path: '/releases/:id/compare',
   view: 'compare',
   model: ({ deck, id, params, now }) => compareModel({ deck, id, params, now: now() })

@@ -49,9 +49,9 @@ async function refsOf (deck: Pick<Deck, 'releases'>): Promise<Ref[] | null> {
 }
 
 /** @returns what is typed may be wrong yet */
-function readWanted (params: URLSearchParams): { wanted: Partial<z.infer<typeof PREVIEW_ORDER>>,
-  refusals: Preview['refusals'] }
-{
+function readWanted (
+  params: URLSearchParams
+): { wanted: Partial<z.infer<typeof PREVIEW_ORDER>>, refusals: Preview['refusals'] } {
   try {
     const fields = readFields(PREVIEW_ORDER, { ...Object.fromEntries(params), kind: 'deploy' })
     return { wanted: parseBody(PREVIEW_ORDER, fields), refusals: [] }

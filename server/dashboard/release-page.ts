@@ -134,7 +134,8 @@ export async function rollbackModel (
 ) {
   const snapshot = deck.snapshot()
   const comparison = await comparisonOf({ deck, from: snapshot.release.id, to: requireReleaseId(id) })
-  return { now, blocked, lastRollout: lastRollout(deck, history), comparison, release: toReleaseRow(comparison.to, snapshot), crashes: crashesOn(deck, id) }
+  return { now, blocked, lastRollout: lastRollout(deck, history), comparison,
+    release: toReleaseRow(comparison.to, snapshot), crashes: crashesOn(deck, id) }
 }
 
 /**

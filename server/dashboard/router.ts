@@ -29,23 +29,24 @@ const LOG_FILES: readonly [string, 'text' | 'ndjson', string][] = [['/logs.txt',
   'ndjson', 'application/x-ndjson']]
 
 export function dashboardRouter (
-  { deck, history, views, mounts, tokens, sessions, describe, neighbours, basePath = '', now = Date.now, log = SILENT_LOG }: {
-    deck: Deck,
-    history: History,
-    views: Views,
-    mounts: readonly Mount[],
-    tokens: TokenRegistry,
-    sessions: Sessions,
-    /** the API, as OpenAPI */
-    describe: () => Document,
-    /** in a host */
-    neighbours?: Neighbours,
-    /** of its pages, in a host */
-    basePath?: string,
-    /** wall clock, ms since the epoch */
-    now?: () => number,
-    log?: Log
-  }
+  { deck, history, views, mounts, tokens, sessions, describe, neighbours, basePath = '', now = Date.now,
+    log = SILENT_LOG }: {
+      deck: Deck,
+      history: History,
+      views: Views,
+      mounts: readonly Mount[],
+      tokens: TokenRegistry,
+      sessions: Sessions,
+      /** the API, as OpenAPI */
+      describe: () => Document,
+      /** in a host */
+      neighbours?: Neighbours,
+      /** of its pages, in a host */
+      basePath?: string,
+      /** wall clock, ms since the epoch */
+      now?: () => number,
+      log?: Log
+    }
 ) {
   const router = Router()
   const errors = createErrorPage({ views, now, log, frame: layoutParts, places: ({ can }) => placesOf({ deck, can }) })

@@ -51,8 +51,8 @@ export function createViews (
     render<Data extends object & { can?: object }> (name: string, data: Data): string {
       parts = name.startsWith('pages/') ? createParts(place) : null
       return place(
-        eta.render(`./${name}`, { helpers: { ...helpers, calls }, assetsVersion: ASSETS_VERSION, software, basePath, home, parts,
-          frame: NO_FRAME, ...data, can: data.can ?? powersOf(null) })
+        eta.render(`./${name}`, { helpers: { ...helpers, calls }, assetsVersion: ASSETS_VERSION, software, basePath,
+          home, parts, frame: NO_FRAME, ...data, can: data.can ?? powersOf(null) })
       )
     }
   }
@@ -60,9 +60,9 @@ export function createViews (
   /** @returns for an attribute: the dialog shows the first operation whose fields are filled in */
   function calls (names: string[], isOfMember = false): string {
     places ??= placesOf(mounts())
-    return JSON.stringify(names.flatMap((name) => places?.get(name) ?? []).map(callOf).map((call) =>
-      isOfMember ? onMember(call) : call
-    ))
+    return JSON.stringify(
+      names.flatMap((name) => places?.get(name) ?? []).map(callOf).map((call) => isOfMember ? onMember(call) : call)
+    )
   }
 }
 

@@ -237,8 +237,8 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     const current = (await runtime.newest())?.source.digest
     return store.put(digest, archive, { actor, named: current === undefined ? [] : [current] })
   }, ask: (name, order, person, how) => asking.ask(name, { ...order, app }, person, how), obtain, crashes: crashes.list,
-    settleCrash: crashes.settle, settledTimes: crashes.settledTimes, logs: logs.list, describe, away: runtime.away, looked: tellSilence,
-    named: runtime.named, async close () {
+    settleCrash: crashes.settle, settledTimes: crashes.settledTimes, logs: logs.list, describe, away: runtime.away,
+    looked: tellSilence, named: runtime.named, async close () {
     unsubscribe()
     runtime.close()
     packages.close()

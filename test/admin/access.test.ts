@@ -361,11 +361,11 @@ async function routesOf (admin: Admin): Promise<Route[]> {
     headers: {} })
   )
   const forms = [
-    ...operations.filter(({ method, path, takesFile }) =>
-      method !== 'GET' && !path.endsWith('/api/999') && !takesFile
-    ), { name: 'switch', role: 'admin', isForToken: false }].map(({ name, role, isForToken }) => ({ method: 'POST',
-    path: `/actions/${name}`, role, headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: 'id=999&workers=x&release=x&note=', isForm: true, isForToken, isForOwner: name === 'switch' })
+    ...operations.filter(({ method, path, takesFile }) => method !== 'GET' && !path.endsWith('/api/999') && !takesFile),
+    { name: 'switch', role: 'admin', isForToken: false }
+  ].map(({ name, role, isForToken }) => ({ method: 'POST', path: `/actions/${name}`, role,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'id=999&workers=x&release=x&note=&role=x',
+    isForm: true, isForToken, isForOwner: name === 'switch' })
   )
   const live = [{}, { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13',
     'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }].map((headers) => ({ method: 'GET',

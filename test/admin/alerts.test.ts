@@ -119,10 +119,10 @@ test('the forms of the page send to what is there alone, and say what they expec
   const admin = await startAdmin(t)
   const Cookie = await admin.signIn()
   const before = admin.deck.events.lastId
-  for (const [action, body, status, detail] of [['test-alert', 'alert=x', 422,
-    'alert: expected the id of an alert such as 3 or file-1, received "x"'], ['test-alert', 'alert=3', 404,
-    'Alert 3 does not exist: expected file-1 or file-2'], ['retry-delivery', 'alert=file-1', 422,
-    'delivery: expected the id of a delivery, received "undefined"'], ['retry-delivery', 'alert=file-1&delivery=1', 404,
+  for (const [action, body, status, detail] of [['testAlert', 'alert=x', 400,
+    'alert: expected the id of an alert such as 3 or file-1, received "x"'], ['testAlert', 'alert=3', 404,
+    'Alert 3 does not exist: expected file-1 or file-2'], ['retryDelivery', 'alert=file-1', 400,
+    'id: expected a positive integer, received nothing'], ['retryDelivery', 'alert=file-1&n=1', 404,
     'Alert file-1 has no delivery 1, or it is no longer kept']] as [string, string, number, string][])
   {
     const answer = await rawRequest(admin, { method: 'POST', path: `/actions/${action}`,

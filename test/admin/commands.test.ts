@@ -26,9 +26,8 @@ const FORMS: [string, Record<string, string>][] = [['startRollout', { kind: 'res
 ], ['promoteRollout', { id: '1' }], ['startFleetRollout', { kind: 'deploy', note: 'a "note"', batch: '25%',
   pauseMs: '30000', order: 'zone', canary: 'b-2', onFailure: 'rollback' }], ['startFleetRollout', { kind: 'restart',
   batch: '1', pauseMs: '', order: '', canary: '' }], ['startFleetRollout', { kind: 'rollback', note: '', batch: '2',
-  pauseMs: '', order: '', canary: '', onFailure: 'hold' }], ['resumeFleetRollout', { seen: '7' }], ['abortFleetRollout', {
-  seen: '7'
-}], ['restartWorker', { id: '2' }], ['killWorker', { id: '2' }], ['endWorkerConnections', { id: '2' }], [
+  pauseMs: '', order: '', canary: '', onFailure: 'hold' }], ['resumeFleetRollout', { seen: '7' }], ['abortFleetRollout',
+  { seen: '7' }], ['restartWorker', { id: '2' }], ['killWorker', { id: '2' }], ['endWorkerConnections', { id: '2' }], [
   'startDiagnostics',
   { id: '2', kind: 'heap-snapshot' }
 ], ['sendMessage', { worker: '', type: 'reload', data: '{"a":1}' }], ['sendMessage', { worker: '2', type: 'reload',
@@ -88,8 +87,10 @@ test('every operation that a form asks for is one of the API', () => {
   const files = ['pages', 'partials'].flatMap((folder) =>
     readdirSync(new URL(folder, VIEWS)).map((name) => readFileSync(new URL(`${folder}/${name}`, VIEWS), 'utf8'))
   )
-  const names = files.flatMap((text) => Array.from(text.matchAll(/(?:post\(|actions: \[)'([\w, ']+)'/g), ([, found]) => found))
-    .flatMap((found) => found.split(/[, ']+/))
+  const names = files.flatMap((text) =>
+    Array.from(text.matchAll(/(?:post\(|actions: \[)'([\w, ']+)'/g), ([, found]) => found)
+  ).flatMap((found) => found.split(/[, ']+/))
   assert.ok(names.length > 30, `${names.length} names`)
-  assert.deepEqual(names.filter((name) => !OPERATIONS.has(name) && !['apps', 'switch', 'forgetHost'].includes(name)), [])
+  assert.deepEqual(names.filter((name) => !OPERATIONS.has(name) && !['apps', 'switch', 'forgetHost'].includes(name)),
+    [])
 })

@@ -54,13 +54,13 @@ test('whoever has looked at one rollout does not steer the next one', async (t) 
   const cookie = await admin.signIn()
   const post = (action: string, body: string) =>
     rawRequest(admin, { method: 'POST', path: `/actions/${action}`, headers: { ...FORM, cookie }, body })
-  const late = await post('fleet-pause', 'rollout=7')
+  const late = await post('pauseFleetRollout', 'seen=7')
   assert.deepEqual([late.status, late.json().detail], [409, 'Rollout 7 of the fleet is over: rollout 8 is running'])
-  assert.equal((await post('fleet-pause', 'rollout=x')).status, 422)
-  assert.equal((await post('fleet-deploy', 'batch=none')).status, 422)
-  assert.equal((await post('fleet-deploy', 'batch=1')).json().code, 'rollout-running')
+  assert.equal((await post('pauseFleetRollout', 'seen=x')).status, 409)
+  assert.equal((await post('startFleetRollout', 'kind=deploy&batch=none')).status, 422)
+  assert.equal((await post('startFleetRollout', 'kind=deploy&batch=1')).json().code, 'rollout-running')
   assert.deepEqual(fleet.asked, [])
-  assert.equal((await post('fleet-pause', 'rollout=8')).status, 204)
+  assert.equal((await post('pauseFleetRollout', 'seen=8')).status, 204)
   assert.deepEqual(fleet.asked, [{ order: 'pause', actor: 'the owner\'s token' }])
 })
 
@@ -125,15 +125,15 @@ test('whoever forgets a host that will not come back is on record, by API and pa
   })
   const cookie = await admin.signIn()
   const page = await rawRequest(admin, { path: '/fleet/members/c-3', headers: { cookie, accept: 'text/html' } })
-  assert.match(page.text, /action="\/actions\/forget-host".*name="member" value="c-3"/)
+  assert.match(page.text, /action="\/actions\/forgetMember".*name="member" value="c-3"/)
   assert.doesNotMatch(
     (await rawRequest(admin, { path: '/fleet/members/b-2', headers: { cookie, accept: 'text/html' } })).text,
-    /forget-host/
+    /forgetMember/
   )
   const { token } = (await admin.api('post', '/api/v1/tokens').send({ name: 'ci', role: 'viewer' }).expect(201)).body
   await admin.stranger().delete('/api/v1/fleet/members/c-3').set('authorization', `Bearer ${token}`).expect(403)
   assert.deepEqual((await admin.api('delete', '/api/v1/fleet/members/c-3').expect(200)).body, { member: 'c-3' })
-  const sent = await rawRequest(admin, { method: 'POST', path: '/actions/forget-host',
+  const sent = await rawRequest(admin, { method: 'POST', path: '/actions/forgetMember',
     headers: { ...FORM, accept: 'text/html', cookie }, body: 'member=d-4' })
   assert.deepEqual([sent.status, sent.headers.location], [303, '/fleet'])
   assert.deepEqual(fleet.asked,

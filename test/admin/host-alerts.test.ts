@@ -42,14 +42,14 @@ test('its pages show them, and what is wrong with it; its forms add, change and 
       headers: { Cookie, Origin: host.origin, 'Content-Type': 'application/x-www-form-urlencoded' } })
     assert.equal(status, 204, text)
   }
-  await post('add-alert', { ...HOOK, name: 'ops', apps: 'shop, mail', topic: 'crashes' })
+  await post('addHostAlert', { ...HOOK, name: 'ops', apps: 'shop, mail', topic: 'crashes' })
   const { text } = await host.api('get', '/api/v1/host/alerts')
   assert.match(text, /"apps":\["shop","mail"\]/)
   assert.match(await page('/alerts'), /<bdi>ops<\/bdi>[^]*A worker crashed in a new way[^]*· shop, mail/)
   assert.match(await page('/alerts?change=1'), /name="apps" type="text" value="shop, mail"/)
   const { id } = host.events.publish({ type: 'keeper.lost', message: 'the keeper is gone' })
   assert.match(await page('/'), /The keeper is gone/)
-  await post('acknowledge', { notice: String(id) })
+  await post('acknowledgeHostNotice', { id: String(id) })
   assert.doesNotMatch(await page('/'), /The keeper is gone/)
 })
 

@@ -114,7 +114,7 @@ test('a job that fails is in the health of its app, on its pages and in the metr
   assert.deepEqual([tone, text, hint], ['warn', `${calm.text}; job nightly failed`,
     'nightly exited with code 3 after 2 s: lost <connection>.'])
   assert.match(await pageOf(admin, '/'), /<h1[^>]*>[^<]*; job nightly failed<\/h1>/)
-  assert.ok((await pageOf(admin, '/jobs')).includes('/actions/acknowledge-job'))
+  assert.ok((await pageOf(admin, '/jobs')).includes('/actions/acknowledgeJob'))
   const { text: metrics } = await api('get', '/metrics')
   assert.match(metrics, /^clusterdeck_job_runs_total\{job="nightly",result="failed"\} 1$/m)
   assert.match(metrics, /^clusterdeck_job_runs_total\{job="reindex",result="succeeded"\} 0$/m)
@@ -123,6 +123,6 @@ test('a job that fails is in the health of its app, on its pages and in the metr
   assert.equal(acknowledged.stdout, 'the failure of nightly is acknowledged\n')
   assert.deepEqual(await health(), calm)
   await api('post', '/api/v1/jobs/nightly/acknowledge').expect(404)
-  assert.ok(!(await pageOf(admin, '/jobs')).includes('/actions/acknowledge-job'))
+  assert.ok(!(await pageOf(admin, '/jobs')).includes('/actions/acknowledgeJob'))
   assert.equal((await api('get', '/api/v1/jobs/nightly/runs')).body.items[0].acknowledgedBy, 'the owner\'s token')
 })

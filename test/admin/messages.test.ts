@@ -7,13 +7,14 @@ test('a message goes to all workers or to one, with whoever has sent it', async 
   assert.deepEqual((await admin.api('post', '/api/v1/messages').send({ type: 'reload', data: null }).expect(202)).body,
     { workers: [1, 2] })
   assert.deepEqual(
-    (await admin.api('post', '/api/v1/workers/2/messages').set('X-Clusterdeck-Client', 'cli').send({
-      type: 'prüfe <b>'
-    }).expect(202)).body,
+    (await admin.api('post', '/api/v1/messages').set('X-Clusterdeck-Client', 'cli').send({ worker: 2,
+      type: 'prüfe <b>' }).expect(202)).body,
     { workers: [2] }
   )
-  assert.equal((await admin.api('post', '/api/v1/workers/9/messages').send({ type: 'reload' }).expect(404)).body.detail,
-    'No worker 9 is alive')
+  assert.equal(
+    (await admin.api('post', '/api/v1/messages').send({ worker: 9, type: 'reload' }).expect(404)).body.detail,
+    'No worker 9 is alive'
+  )
   assert.deepEqual(admin.deck.dispatched.map(({ order }) => order), [{ type: 'reload', data: null,
     actor: 'the owner\'s token' }, { type: 'prüfe <b>', worker: 2, actor: 'the owner\'s token' }])
 })

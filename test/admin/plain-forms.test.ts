@@ -17,13 +17,13 @@ test('without scripts a form leads back to its page, or says on a page why it wa
     `${admin.url}//evil.example/x`,
     '/evil.example/x'
   ], ['no address', '/'], ['', '/']]) {
-    const { status, headers } = await send('test-alert', 'alert=file-1', referer)
+    const { status, headers } = await send('testAlert', 'alert=file-1', referer)
     assert.deepEqual([status, headers.location], [303, location], referer)
   }
-  const added = await send('add-alert', 'kind=slack&url=https://hooks.example.com/x&topic=crashes',
+  const added = await send('addAlert', 'kind=slack&url=https://hooks.example.com/x&topic=crashes',
     `${admin.url}/alerts?new=slack`)
   assert.deepEqual([added.status, added.headers.location], [303, '/alerts'])
-  const refused = await send('test-alert', 'alert=99', `${admin.url}/alerts`)
+  const refused = await send('testAlert', 'alert=99', `${admin.url}/alerts`)
   assert.deepEqual([refused.status, refused.headers['content-type']], [404, 'text/html; charset=utf-8'])
   assert.match(refused.text, /Alert 99 does not exist/)
 })
@@ -35,13 +35,13 @@ test('a form without scripts whose session has ended leads to the sign-in page a
   const send = (path: string, headers: Record<string, string>) =>
     rawRequest(admin, { method: 'POST', path, headers,
       body: 'kind=slack&url=https://hooks.example.com/x&topic=crashes' })
-  const { status, headers: { location } } = await send('/actions/add-alert', form)
+  const { status, headers: { location } } = await send('/actions/addAlert', form)
   assert.deepEqual([status, location], [303, '/sign-in?state=not-done&next=%2Falerts%3Fnew%3Dslack'])
   const page = await rawRequest(admin, { path: String(location), headers: { accept: 'text/html' } })
   assert.match(page.text, /not signed in any more, so nothing was changed/)
   assert.match(page.text, /name="next" value="\/alerts\?new=slack"/)
   // What a script sends gets an answer for scripts.
-  for (const [path, headers] of [['/actions/add-alert', { ...form, 'hx-request': 'true' }], ['/actions/add-alert', {
+  for (const [path, headers] of [['/actions/addAlert', { ...form, 'hx-request': 'true' }], ['/actions/addAlert', {
     ...form,
     accept: '*/*'
   }], ['/api/v1/rollouts', form]] as [string, Record<string, string>][]) {
@@ -55,9 +55,9 @@ test('no form would put its fields into an address, whose scripts have not come'
   )
   const bare = files.flatMap((file) => {
     const outside = readFileSync(new URL(file, VIEWS), 'utf8').replace(/<dialog[^]*?<\/dialog>/g, '')
-    return (outside.match(/<form\b(?:<%[^]*?%>|[^>])*/g) ?? []).filter((form) => !/ (?:action|method)=/.test(form)).map(
-      (form) => `${file}: ${form.slice(0, 60)}`
-    )
+    return (outside.match(/<form\b(?:<%[^]*?%>|[^>])*/g) ?? []).filter((form) =>
+      !/ (?:action|method)=|<%~ post\(/.test(form)
+    ).map((form) => `${file}: ${form.slice(0, 60)}`)
   })
   // They are loaded by scripts alone.
   assert.deepEqual(

@@ -15,7 +15,7 @@ async function setUp (t: TestContext) {
   return { admin, visit: (path: string) => rawRequest(admin, { path, headers: { Cookie, Accept: 'text/html' } }),
     rollBack: (fields: Record<string, string>) => {
       const body = new URLSearchParams(fields).toString()
-      return rawRequest(admin, { method: 'POST', path: '/actions/rollback', body,
+      return rawRequest(admin, { method: 'POST', path: '/actions/startRollout', body,
         headers: { Cookie, Accept: 'application/problem+json', 'Sec-Fetch-Site': 'same-origin',
           'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) } })
     } }
@@ -31,18 +31,16 @@ test('who is about to roll back sees from what to what, what changes, and what c
   assert.equal(status, 200)
   assert.match(said,
     /Roll back to r3\? r1 r3 .* Package told 1\.2\.3 told 1\.1\.0 .*variables: LEVEL Removed commits 8989898989 Slower totals Ada.*Crashes on r3 TypeError: no &lt;total&gt;/)
-  assert.match(text, /name="from" value="r1"/)
+  assert.match(text, /name="seen" value="0"/)
   assert.equal((await visit('/releases/r9/rollback')).status, 404)
 })
 
-test('a rollback is refused where another release is running than the one that was compared', async (t) => {
+test('a rollback is refused where another rollout has begun since it was compared', async (t) => {
   const { admin, rollBack } = await setUp(t)
-  const late = await rollBack({ release: 'r3', from: 'r2' })
+  const late = await rollBack({ kind: 'rollback', release: 'r3', seen: '7' })
   assert.deepEqual([late.status, late.json().code, admin.deck.dispatched], [412, 'precondition-failed', []])
-  assert.match(late.json().detail,
-    /^Somebody has started a rollout since you opened this: r1 is now running, not r2\. /)
-  assert.equal((await rollBack({ from: 'r1' })).status, 422, 'before the comparison is there')
-  assert.equal((await rollBack({ release: 'r3', from: 'r1', note: 'why' })).status, 204)
+  assert.equal(late.json().change, 'Somebody has started a rollout since you opened this')
+  assert.equal((await rollBack({ kind: 'rollback', release: 'r3', seen: '0', note: 'why' })).status, 204)
   assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'rollback', release: 'r3', note: 'why',
     actor: 'the owner\'s token', client: 'dashboard' }])
 })

@@ -212,7 +212,7 @@ test('asks visitors to sign in first, and takes them where they wanted to go', a
 test('a part of a page that htmx asks for is refused when the session is over, and not replaced by the sign-in page', async (t) => {
   const admin = await startAdmin(t)
   for (const method of ['GET', 'POST']) {
-    const answer = await rawRequest(admin, { method, path: '/actions/restart',
+    const answer = await rawRequest(admin, { method, path: '/actions/startRollout',
       headers: { ...PAGE, 'HX-Request': 'true' } })
     assert.equal(answer.status, 401)
     assert.deepEqual([answer.headers['hx-redirect'], answer.json().code], [undefined, 'unauthenticated'])
@@ -224,7 +224,7 @@ test('goes on to pages of its own alone after the sign-in', () => {
     assert.equal(safePath(next), next)
   for (const next of [undefined, null, '', 3, ['/x'], 'history', '//evil.example', '/\\evil.example',
     '/\t/evil.example', '///evil.example', '/.//evil.example', 'https://evil.example', 'javascript:alert(1)',
-    '/api/v1/status', '/sign-in?next=/', '/sign-out', '/actions/restart', '/x'.repeat(2000)])
+    '/api/v1/status', '/sign-in?next=/', '/sign-out', '/actions/startRollout', '/x'.repeat(2000)])
   {
     assert.equal(safePath(next), '/', String(next))
   }

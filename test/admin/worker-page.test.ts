@@ -191,29 +191,29 @@ test('looking is for everybody, looking inside for operators, files for admins',
   }
   const viewer = await seenBy('viewer')
   assert.doesNotMatch(viewer.text, /data-dialog|<form hx|id="flame"|\/file"/)
-  assert.equal((await viewer.act('kill-worker', { worker: 1 })).status, 403)
-  assert.equal((await viewer.act('diagnose', { worker: 1, kind: 'cpu-profile', seconds: 5 })).status, 403)
+  assert.equal((await viewer.act('killWorker', { id: 1 })).status, 403)
+  assert.equal((await viewer.act('startDiagnostics', { id: 1, kind: 'cpu-profile', durationMs: 5000 })).status, 403)
   const operator = await seenBy('operator')
   assert.match(operator.text, /id="worker-kill"[^]*Record CPU profile[^]*Only an admin can download the file/)
   assert.doesNotMatch(operator.text, /id="flame"|\/file"/)
   const administrator = await seenBy('admin')
   assert.match(administrator.text, /id="flame"[^]*href="\/api\/v1\/diagnostics\/2\/file" download/)
 
-  assert.equal((await operator.act('diagnose', { worker: 1, kind: 'cpu-profile', seconds: '5' })).status, 204)
-  assert.equal((await operator.act('diagnose', { worker: 2, kind: 'heap-snapshot' })).status, 204)
-  assert.equal((await operator.act('kill-worker', { worker: 1 })).status, 204)
+  assert.equal((await operator.act('startDiagnostics', { id: 1, kind: 'cpu-profile', durationMs: '5000' })).status, 204)
+  assert.equal((await operator.act('startDiagnostics', { id: 2, kind: 'heap-snapshot' })).status, 204)
+  assert.equal((await operator.act('killWorker', { id: 1 })).status, 204)
   assert.deepEqual(admin.deck.dispatched.map(({ actor, ...order }) => order), [{ type: 'diagnose', worker: 1,
     kind: 'cpu-profile', durationMs: 5000 }, { type: 'diagnose', worker: 2, kind: 'heap-snapshot' }, {
     type: 'kill-worker',
     worker: 1
   }])
-  for (const [body, message] of [[{ worker: 1, kind: 'cpu-profile', seconds: '61' },
-    /seconds: expected an integer from 1 to 60, received "61"/], [{ worker: 1, kind: 'everything' },
-    /kind: expected cpu-profile or heap-snapshot, received "everything"/], [{ worker: 'x', kind: 'cpu-profile' },
-    /worker: expected the id of a worker/]] as const)
+  for (const [body, wanted, message] of [[{ id: 1, kind: 'cpu-profile', durationMs: '61000' }, 422,
+    /durationMs: expected an integer from 100 to 60000.*received 61000/], [{ id: 1, kind: 'everything' }, 422,
+    /kind: expected "cpu-profile", .*received "everything"/], [{ id: 'x', kind: 'cpu-profile' }, 400,
+    /id: expected a positive integer/]] as const)
   {
-    const { status, text } = await operator.act('diagnose', body)
-    assert.equal(status, 422)
+    const { status, text } = await operator.act('startDiagnostics', body)
+    assert.equal(status, wanted)
     assert.match(JSON.parse(text).detail, message)
   }
 })

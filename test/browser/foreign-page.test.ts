@@ -139,9 +139,9 @@ async function planOf (deck: Deck): Promise<Omit<Plan, 'target' | 'link'>> {
       method: 'PATCH',
       path: '/api/v1/scale'
     }].map(({ method, path }) => ({ method, path, body: JSON.stringify(BODIES[path] ?? {}) })),
-    forms: [...writes.map(({ name }) => `/actions/${name}`), '/actions/startRollout', '/actions/switch', '/sign-in', '/sign-out'],
-    streams: gets.filter((path) => path.endsWith('/stream')), socket: '/socket.io/?EIO=4&transport=websocket',
-    cookie: `clusterdeck_${new URL(deck.adminUrl).port}` }
+    forms: [...writes.map(({ name }) => `/actions/${name}`), '/actions/startRollout', '/actions/switch', '/sign-in',
+      '/sign-out'], streams: gets.filter((path) => path.endsWith('/stream')),
+    socket: '/socket.io/?EIO=4&transport=websocket', cookie: `clusterdeck_${new URL(deck.adminUrl).port}` }
 }
 
 function sampleOf ({ reads, writes, forms }: Omit<Plan, 'target' | 'link'>) {

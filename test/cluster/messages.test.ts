@@ -48,7 +48,7 @@ describe('messages', { concurrency: true }, () => {
   rareTest('for one worker reach that one alone', async (t) => {
     const deck = await startDeckHere(t, 'repeats-what-it-hears.js', { workers: 2 })
     const { workers: [first, second] } = await deck.until({ ready: 2 })
-    assert.deepEqual(await post(deck, `/workers/${second.id}/messages`, { type: 'only you' }), { status: 202,
+    assert.deepEqual(await post(deck, '/messages', { worker: second.id, type: 'only you' }), { status: 202,
       answer: { workers: [second.id] } })
     await post(deck, '/messages', { type: 'all of you' })
     const heard = (id: number, type: string) =>

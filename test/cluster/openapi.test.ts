@@ -58,7 +58,7 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('DELETE', `/tokens/${token}`)
   await ask('DELETE', `/tokens/${token}`, undefined, 404)
   await ask('POST', '/messages', { type: 'reload', data: { caches: ['prices'] } })
-  await ask('POST', `/workers/${worker}/messages`, { type: 'reload' })
+  await ask('POST', '/messages', { worker, type: 'reload' })
 
   const diagnostics = await ask('POST', `/workers/${worker}/diagnostics`, { kind: 'heap-statistics' })
   await deck.untilEvent(({ type }) => type === 'diagnostics.finished', 'the diagnostics')
@@ -179,7 +179,7 @@ test('every operation answers as the document says, when all goes well and when 
   for (const path of ['/workers/999/restart', '/workers/999/kill', '/workers/999/end-connections', '/crashes/999/mute',
     '/alerts/9/test', '/alerts/file-1/deliveries/9/retry']) await ask('POST', path, undefined, 404)
   await ask('POST', '/alerts/file-1/deliveries/x/retry', undefined, 400)
-  await ask('POST', '/workers/999/messages', { type: 'reload' }, 404)
+  await ask('POST', '/messages', { worker: 999, type: 'reload' }, 404)
   await ask('POST', '/messages', { type: 'shutdown' }, 422)
   await ask('POST', '/rollouts', { kind: 'explode' }, 422)
   await ask('PUT', '/scale', { workers: 'many' }, 422)

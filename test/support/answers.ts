@@ -62,8 +62,7 @@ type Id = `${number}`
 /** By method and path, without those whose answers no test looks into. */
 type Answers = { 'GET /status': Status, 'GET /workers': List<Worker>, [worker: `GET /workers/${Id}`]: Worker,
   [requests: `GET /workers/${Id}/requests`]: OpenRequests, [restart: `POST /workers/${Id}/restart`]: Rollout,
-  [taken: `POST /workers/${Id}/diagnostics`]: Diagnostics,
-  [sent: `POST /workers/${Id}/messages`]: { workers: number[] }, 'POST /messages': { workers: number[] },
+  [taken: `POST /workers/${Id}/diagnostics`]: Diagnostics, 'POST /messages': { workers: number[] },
   'GET /scale': { desiredWorkers: number }, 'PUT /scale': { desiredWorkers: number }, 'POST /upgrade': Upgrade,
   'POST /host/upgrade': Upgrade, 'GET /rollouts': Page<Rollout>, 'POST /rollouts': Rollout,
   'POST /rollouts/preview': Awaited<ReturnType<Deck['preview']>>, [rollout: `GET /rollouts/${Id}`]: RolloutInFull,

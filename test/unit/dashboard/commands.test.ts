@@ -26,8 +26,10 @@ test('a commit is deployed where one is named, or else the code on the disk', ()
 })
 
 test('a message goes to one worker where one is named, or else to all', () => {
-  assert.equal(textsOf('sendMessage', { worker: '3', type: 'reload', data: '' }).cli, 'clusterdeck send reload --worker 3')
-  assert.equal(textsOf('sendMessage', { worker: '', type: 'reload', data: '[1]' }).cli, 'clusterdeck send reload \'[1]\'')
+  assert.equal(textsOf('sendMessage', { worker: '3', type: 'reload', data: '' }).cli,
+    'clusterdeck send reload --worker 3')
+  assert.equal(textsOf('sendMessage', { worker: '', type: 'reload', data: '[1]' }).cli,
+    'clusterdeck send reload \'[1]\'')
 })
 
 test('what is no JSON makes no command that would do something else', () => {

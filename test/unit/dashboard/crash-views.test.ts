@@ -218,7 +218,7 @@ test('whoever only looks has nothing to choose or to settle, and an operator has
   const { list, one, model } = setUp(t, [aCrash()])
   for (const html of [list(), one()]) assert.doesNotMatch(html, /<input type="checkbox"|\/actions\//)
   const can = { operate: true, administer: false, name: 'ada' }
-  assert.match(views.render('pages/crash', { ...model(), can }), /\/actions\/settle-crashes/)
+  assert.match(views.render('pages/crash', { ...model(), can }), /\/actions\/resolveCrash/)
 })
 
 test('the source of the first own frame is open, and is text whatever it holds', (t) => {

@@ -239,7 +239,7 @@ test('a held deploy is a red card: what is new beside what is old, a clock that 
     'promote'
   ])
   for (const name of ['abort', 'promote'])
-    assert.match(html, new RegExp(`id="rollout-${name}" data-dialog="dialog-${name}" data-fill-rollout="3"`))
+    assert.match(html, new RegExp(`id="rollout-${name}" data-dialog="dialog-${name}" data-fill-id="3"`))
 })
 
 test('slots that a failed rollout never came to are untouched, and wait for nothing', () => {
