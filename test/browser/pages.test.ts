@@ -138,7 +138,7 @@ rareTest('a change that is based on what somebody else has changed meanwhile is 
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Value').fill('9000')
   await dialog.getByRole('button', { name: 'Change' }).click()
-  await dialog.getByText(/you were shown .*Nothing was changed/).waitFor()
+  await dialog.getByText('ben has set it to 7000 since you opened this. Nothing was changed.').waitFor()
   assert.equal(dashboard.deck.settings.list().find(({ name }) => name === 'drain.deadlineMs')?.value, 7000)
 })
 
