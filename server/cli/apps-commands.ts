@@ -74,7 +74,7 @@ export function addAppsCommands (program: DeckCommand, terminal: Terminal, outco
 /** Adds the page of apps for a terminal. What draws it is loaded by this command alone. */
 export function addTopCommand (program: DeckCommand, terminal: Terminal, outcome: { exitCode: number }) {
   addDeckOptions(program.command('top [app...]')).description(
-    'show all apps of this user live, or some, with workers and output; keys restart, deploy, stop and start them'
+    'show all apps of this user live, or some, with workers and output'
   ).example('all apps of this user', 'clusterdeck top').example('two of them', 'clusterdeck top shop mail').example(
     'those of another machine',
     'clusterdeck top --url https://deck.example.com --token-file /run/secrets/deck'

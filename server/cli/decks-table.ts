@@ -2,7 +2,7 @@ import path from 'node:path'
 import { formatBytes, formatDuration, formatPercent } from '../../public/format.ts'
 import { figuresOf } from '../figures.ts'
 import { homeFolder } from '../system/home-folder.ts'
-import { formatTable } from './output.ts'
+import { columnsTable, type Columns } from './output.ts'
 import type { DeckStatus } from './deck-status.ts'
 import type { KnownApp } from './known-apps.ts'
 import type { Status } from '../api/cluster.ts'
@@ -12,26 +12,19 @@ export type Row =
   & Pick<KnownApp, 'name' | 'dataDir' | 'adminUrl'>
   & Partial<Pick<KnownApp, 'reason' | 'nextTryAt'>>
   & { answer: DeckStatus | null, state?: string }
-type AnyStatus = Status | null | undefined
-type CellOf = (row: Row, status: AnyStatus, place: { now: number, home: string | null }) => string | null | undefined
+type Shown = Row & { status: Status | null | undefined }
 
-/** The columns, by heading. */
-const COLUMNS: Readonly<Record<string, [isNumber: boolean, cellOf: CellOf]>> = Object.freeze({
-  NAME: [false, ({ name }) => name],
-  HEALTH: [false, ({ answer, state = 'not running', nextTryAt }, status, { now }) => {
+const COLUMNS: Columns<Shown, { now: number, home: string | null }> = Object.freeze({ NAME: [false, ({ name }) => name],
+  HEALTH: [false, ({ answer, status, state = 'not running', nextTryAt }, { now }) => {
     if (answer) return status?.health.text ?? 'does not answer'
     return nextTryAt ? `${state}, next try in ${formatDuration(Math.max(1000, Date.parse(nextTryAt) - now))}` : state
-  }],
-  WORKERS: [true, (_, status) => status && `${Number(status.readyWorkers)}/${Number(status.desiredWorkers)}`],
-  MEMORY: [true, (_, status) => status && measured(figuresOf(status.workers).memoryBytes, formatBytes)],
-  CPU: [true, (_, status) => status && measured(figuresOf(status.workers).cpu, formatPercent)],
-  RESTARTS: [true, (_, status) => status && measured(figuresOf(status.workers).restarts, String)],
-  UPTIME: [false, (_, status, { now }) => status && formatDuration(now - Date.parse(status.master.startedAt))],
-  APP: [false, (_, status) => status?.app.addresses.join(', ')],
-  ADMIN: [false, ({ adminUrl }) => adminUrl],
-  FOLDER: [false, ({ dataDir }, _, { home }) => belowHome(dataDir, home)],
-  WHY: [false, ({ reason }) => reason]
-})
+  }], WORKERS: [true, ({ status }) => status && `${Number(status.readyWorkers)}/${Number(status.desiredWorkers)}`],
+  MEMORY: [true, ({ status }) => status && measured(figuresOf(status.workers).memoryBytes, formatBytes)],
+  CPU: [true, ({ status }) => status && measured(figuresOf(status.workers).cpu, formatPercent)],
+  RESTARTS: [true, ({ status }) => status && measured(figuresOf(status.workers).restarts, String)],
+  UPTIME: [false, ({ status }, { now }) => status && formatDuration(now - Date.parse(status.master.startedAt))],
+  APP: [false, ({ status }) => status?.app.addresses.join(', ')], ADMIN: [false, ({ adminUrl }) => adminUrl],
+  FOLDER: [false, ({ dataDir }, { home }) => belowHome(dataDir, home)], WHY: [false, ({ reason }) => reason] })
 
 /** Where a terminal is narrow, these are left out, the first ones first. */
 const FIRST_TO_GO = ['ADMIN', 'FOLDER', 'UPTIME', 'APP', 'RESTARTS', 'CPU', 'MEMORY']
@@ -45,23 +38,16 @@ export function decksTable (rows: Row[],
     width?: number
   }): string
 {
-  let columns = Object.keys(COLUMNS).filter((column) =>
+  const shown = Object.keys(COLUMNS).filter((column) =>
     (column !== 'FOLDER' || hasFolders) && (column !== 'WHY' || rows.some(({ reason }) => reason))
   )
   // A reason may have lines of its own.
-  const isTooWide = () =>
-    tableOf(columns.filter((column) => column !== 'WHY')).split('\n').some(({ length }) => length > width)
-  for (const column of FIRST_TO_GO) if (isTooWide()) columns = columns.filter((each) => each !== column)
-  return tableOf(columns)
-
-  function tableOf (shown: string[]) {
-    const cells = rows.map((row) => shown.map((column) => COLUMNS[column][1](row, row.answer?.status, { now, home })))
-    return formatTable(shown, cells, { right: [...shown.keys()].filter((index) => COLUMNS[shown[index]][0]) })
-  }
+  return columnsTable(COLUMNS, rows.map((row) => ({ ...row, status: row.answer?.status })), { now, home }, { shown,
+    firstToGo: FIRST_TO_GO, last: 'WHY', width })
 }
 
 /** Returns null: it has not been measured yet. */
-function measured (figure: number | null, format: (figure: number) => string) {
+export function measured (figure: number | null, format: (figure: number) => string) {
   return figure === null ? null : format(figure)
 }
 

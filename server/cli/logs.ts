@@ -126,9 +126,13 @@ function createLine (
   return ({ slot, stream, text, arrivedAt }, seenAt) => {
     // A file or a pipe gets the bytes as the app has written them.
     const shown = isTerminal ? oneLine(text) : text
-    const line = isOne ? shown : `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | ${shown}`
+    const line = isOne ? shown : placedLine({ slot, stream, text: shown })
     return timestamps ? `${oneLine(arrivedAt ?? seenAt ?? NO_TIME)} ${line}` : line
   }
+}
+
+export function placedLine ({ slot, stream, text }: Pick<Entry, 'slot' | 'stream' | 'text'>): string {
+  return `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | ${text}`
 }
 
 const MAX_LINES_OF_FLEET = 200

@@ -10,7 +10,11 @@ import type { Event } from '../api/events.ts'
 import type { Notice } from '../api/notices.ts'
 
 /** What the commands print for people. Scripts read `--json`. */
-type Column = [isNumber: boolean, cellOf: (worker: Worker, now: number) => string | number | null]
+type Cell = string | number | null | undefined
+/** by heading */
+export type Columns<Item, Place> = Readonly<
+  Record<string, [isNumber: boolean, cellOf: (item: Item, place: Place) => Cell]>
+>
 
 /** Only so many texts are shown that programs say of themselves: each could say something else, and at length. */
 const MAX_SAYINGS = 5
@@ -23,9 +27,7 @@ export function jsonText (value: unknown) {
  * Makes columns as wide as their widest cell, two spaces apart; the last one is left as it is.
  * @param options `right`: columns that hold numbers
  */
-export function formatTable (head: readonly string[], rows: (string | number | null | undefined)[][],
-  { right = [] }: { right?: number[] } = {})
-{
+export function formatTable (head: readonly string[], rows: Cell[][], { right = [] }: { right?: number[] } = {}) {
   const lines = [head, ...rows].map((row) =>
     row.map((cell) => cell === null || cell === undefined || cell === '' ? '-' : oneLine(String(cell)))
   )
@@ -38,8 +40,29 @@ export function formatTable (head: readonly string[], rows: (string | number | n
   ).join('\n')
 }
 
-/** The columns of the workers, by heading. */
-const COLUMNS: Readonly<Record<string, Column>> = Object.freeze({ SLOT: [true, ({ slot }) => slot],
+/**
+ * Where a terminal is narrow, leaves out columns until all lines fit.
+ * @param options `shown`: headings; `firstToGo`: those that may be left out, the first ones first; `last`: a column that
+ * may be too wide
+ */
+export function columnsTable<Item, Place> (columns: Columns<Item, Place>, items: readonly Item[], place: Place,
+  { shown, firstToGo = [], last, width = Infinity }: { shown: readonly string[], firstToGo?: readonly string[],
+    last?: string, width?: number }): string
+{
+  let kept = shown
+  const isTooWide = () => tableOf(kept.filter((name) => name !== last)).split('\n').some(({ length }) => length > width)
+  for (const name of firstToGo) if (isTooWide()) kept = kept.filter((each) => each !== name)
+  return tableOf(kept)
+
+  function tableOf (names: readonly string[]) {
+    return formatTable(names, items.map((item) => names.map((name) => columns[name][1](item, place))), {
+      right: [...names.keys()].filter((index) => columns[names[index]][0])
+    })
+  }
+}
+
+/** The columns of the workers. */
+const COLUMNS: Columns<Worker, number> = Object.freeze({ SLOT: [true, ({ slot }) => slot],
   WORKER: [true, ({ id }) => id], PID: [true, ({ pid }) => pid], PORT: [true, ({ port }) => port],
   STATE: [false, stateText], RELEASE: [false, ({ release, drifted }) => drifted ? `${release} + changes` : release],
   UPTIME: [false, ({ pid, startedAt }, now) => pid === null ? null : ageOf(startedAt, now)],
@@ -165,19 +188,19 @@ function noticeFact ({ id, at, count, message }: Notice): [name: string, value: 
   return ['notice', `${id}: ${message} (${at}${count > 1 ? `, ${count} times` : ''})`]
 }
 
-function healthText ({ text, reasons }: Status['health']) {
+export function healthText ({ text, reasons }: Status['health']) {
   return [text, ...reasons.map((reason) => reason.text)].join(': ')
 }
 
 /** `all`: the columns; PORT is left out where no slot has one */
-function workersText ({ workers }: Status, now: number, all: string[]) {
+export function workersText ({ workers }: Pick<Status, 'workers'>, now: number, all: readonly string[],
+  narrow?: { firstToGo: readonly string[], last: string, width: number }): string
+{
   const hidden = areRequestsCounted(workers) ? OTHER_COLUMNS : NODE_COLUMNS
-  const columns = all.filter((column) =>
+  const shown = all.filter((column) =>
     !hidden.includes(column) && (column !== 'PORT' || workers.some(({ port }) => port))
   )
-  return formatTable(columns, workers.map((worker) => columns.map((column) => COLUMNS[column][1](worker, now))), {
-    right: [...columns.keys()].filter((index) => COLUMNS[columns[index]][0])
-  })
+  return columnsTable(COLUMNS, workers, now, { shown, ...narrow })
 }
 
 function ageOf (since: string | null, now: number) {

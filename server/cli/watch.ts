@@ -1,10 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { formatExactDuration } from '../../public/format.ts'
-import { oneLine } from '../system/one-line.ts'
 import { createApiClient } from './api-client.ts'
 import { statusLine, watchedText } from './output.ts'
-import { drawnStream } from './shown-stream.ts'
+import { createScreen } from './screen.ts'
 import type { Context } from './commands.ts'
 import type { Status } from '../api/cluster.ts'
 import type { Master } from './find-master.ts'
@@ -14,13 +13,6 @@ const ANSWER_WITHIN_MS = 5000
 /** By default, a master that hangs is replaced after 10 seconds. */
 const FOUND_WITHIN_MS = 30_000
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
-
-// ECMA-48 and xterm: the alternate screen, without a cursor and without wrapped lines.
-const OPEN_SCREEN = '\u001b[?1049h\u001b[?25l\u001b[?7l'
-const CLOSE_SCREEN = '\u001b[?7h\u001b[?25h\u001b[?1049l'
-const HOME = '\u001b[H'
-const ERASE_LINE = '\u001b[K'
-const ERASE_BELOW = '\u001b[J'
 
 /** `status`: null while no master answers; `notice`: a change of the master. */
 type Look = { status: Status | null, notice: string | undefined }
@@ -115,37 +107,30 @@ function reportView ({ print, tell }: Context, lineOf: (status: Status) => strin
 }
 
 /** Draws on the alternate screen; at the end, the last look stays on the usual one. */
-function screenView ({ stdout: given, print }: Context): View {
-  const stdout = drawnStream(given)
+function screenView ({ stdout, print }: Context): View {
+  const screen = createScreen(stdout, { onResize: drawLook })
   let lines: string[] = []
   let notice = ''
   let isOpen = false
   return { show (look) {
-    if (!isOpen) openScreen()
+    if (!isOpen) screen.open()
+    isOpen = true
     if (look.notice) notice = `${new Date().toISOString()} ${look.notice}`
     // While no master answers, the last status stays.
     if (look.status) lines = watchedText(look.status, Date.now()).split('\n')
-    drawScreen()
+    drawLook()
   }, close () {
     if (!isOpen) return
-    stdout.off('resize', drawScreen)
-    stdout.write(CLOSE_SCREEN)
+    screen.close()
     print(lines.join('\n'))
   } }
 
-  function openScreen () {
-    isOpen = true
-    stdout.write(OPEN_SCREEN)
-    stdout.on('resize', drawScreen)
-  }
-
-  function drawScreen () {
-    const rows = Math.max(3, stdout.rows || Infinity)
-    const foot = ['', oneLine(notice) || 'Ctrl-C to quit']
-    const room = rows - foot.length
+  function drawLook () {
+    const foot = ['', notice || 'Ctrl-C to quit']
+    const room = Math.max(1, screen.size().rows - foot.length)
     const shown = lines.length <= room
       ? lines
       : [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]
-    stdout.write(`${HOME}${[...shown, ...foot].map((line) => `${line}${ERASE_LINE}`).join('\r\n')}${ERASE_BELOW}`)
+    screen.draw([...shown, ...foot].map((text) => ({ text })))
   }
 }

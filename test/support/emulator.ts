@@ -5,12 +5,12 @@ import stringWidth from 'string-width'
  * know is strange.
  */
 export function createEmulator ({ rows, columns }: { rows: number, columns: number }) {
-  const modes = { isAlternate: false, isCursorShown: true, wraps: true, marksPaste: false }
+  const modes = { isAlternate: false, isCursorShown: true, wraps: true }
   /** control characters and sequences that are none of a page on the screen */
   const strange: string[] = []
   let grid = filledWith(' ')
   let usual = ''
-  let [x, y, top, bottom] = [0, 0, 0, rows - 1]
+  let [x, y] = [0, 0]
   let style = ''
   let styles: string[][] = filledWith('')
   let rest = ''
@@ -27,7 +27,6 @@ export function createEmulator ({ rows, columns }: { rows: number, columns: numb
     styleAt: (row: number, column: number) => styles[row][column],
     resize (nextRows: number, nextColumns: number) {
       ;[rows, columns] = [nextRows, nextColumns]
-      ;[top, bottom] = [0, rows - 1]
       erase()
     }
   }
@@ -44,7 +43,7 @@ export function createEmulator ({ rows, columns }: { rows: number, columns: numb
     )) {
       if (!modes.isAlternate && sequence === undefined) usual += control ?? plain
       else if (sequence !== undefined) obey(sequence)
-      else if (control !== undefined) move(control)
+      else if (control !== undefined) strange.push(JSON.stringify(control))
       else for (const { segment } of segmenter.segment(plain)) put(segment)
     }
   }
@@ -60,24 +59,6 @@ export function createEmulator ({ rows, columns }: { rows: number, columns: numb
     x = Math.min(columns, x + width)
   }
 
-  function move (control: string) {
-    if (control === '\r') x = 0
-    else if (control === '\n') feedLine()
-    else strange.push(JSON.stringify(control))
-  }
-
-  function feedLine () {
-    x = 0
-    if (y !== bottom) {
-      y = Math.min(rows - 1, y + 1)
-      return
-    }
-    for (const [lines, cell] of [[grid, ' '], [styles, '']] as const) {
-      lines.splice(top, 1)
-      lines.splice(bottom, 0, Array(columns).fill(cell))
-    }
-  }
-
   function obey (sequence: string) {
     const [, mark, numbers, command] = /^\u001b\[(\??)([\d;]*)([A-Za-z])$/.exec(sequence) ?? []
     const values = numbers?.split(';').map(Number) ?? []
@@ -86,7 +67,6 @@ export function createEmulator ({ rows, columns }: { rows: number, columns: numb
     else if (command === 'J' && values[0] === 2) erase()
     else if (command === 'K' && !values[0]) eraseRest()
     else if (command === 'm') style = numbers === '0' ? '' : String(numbers).replace(/^0;/, '')
-    else if (command === 'r') [top, bottom, x, y] = [(values[0] || 1) - 1, (values[1] || rows) - 1, 0, 0]
     else strange.push(JSON.stringify(sequence))
   }
 
@@ -104,7 +84,6 @@ export function createEmulator ({ rows, columns }: { rows: number, columns: numb
     if (mode === 1049) modes.isAlternate = isOn
     else if (mode === 25) modes.isCursorShown = isOn
     else if (mode === 7) modes.wraps = isOn
-    else if (mode === 2004) modes.marksPaste = isOn
     else strange.push(`mode ${mode}`)
   }
 }

@@ -39,9 +39,8 @@ while True:
                 sources.remove(terminal)
         if 3 in sources and not ready: sources.remove(3)
     if status is None:
-        ended, found = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
-        if ended and os.WIFSTOPPED(found): say(isStopped=True, isRestored=modes() == before)
-        elif ended: status = found
+        ended, found = os.waitpid(child, os.WNOHANG)
+        if ended: status = found
     elif terminal not in ready:
         break
 say(code=os.waitstatus_to_exitcode(status), isRestored=terminal not in sources or modes() == before)
@@ -51,22 +50,15 @@ export const lacksPython = spawnSync('python3', ['-c', 'import pty, os; os.waits
 
 /** `words`: the program and its arguments */
 export function startInTerminal (t: TestContext, words: string[],
-  { rows = 24, columns = 80, env = {}, cwd }: { rows?: number, columns?: number,
-    env?: Record<string, string | undefined>, cwd?: string } = {})
+  { rows = 24, columns = 80 }: { rows?: number, columns?: number } = {})
 {
   const child = spawn('python3', ['-c', IN_A_TERMINAL, String(rows), String(columns), ...words], {
-    env: { ...process.env, ...env },
-    cwd,
     stdio: ['pipe', 'pipe', 'inherit', 'pipe', 'pipe']
   })
   const [input, output, , orders, reports] = child.stdio as unknown as Duplex[]
   const emulator = createEmulator({ rows, columns })
-  let told: { pid?: number, isStopped?: boolean, isRestored?: boolean, code?: number } = {}
-  let bytes = 0
-  output.setEncoding('utf8').on('data', (text: string) => {
-    bytes += Buffer.byteLength(text)
-    emulator.write(text)
-  })
+  let told: { pid?: number, isRestored?: boolean, code?: number } = {}
+  output.setEncoding('utf8').on('data', emulator.write)
   let rest = ''
   reports.setEncoding('utf8').on('data', (text: string) => {
     const lines = (rest + text).split('\n')
@@ -80,8 +72,6 @@ export function startInTerminal (t: TestContext, words: string[],
 
   return {
     emulator,
-    bytes: () => bytes,
-    told: () => told,
     type: (text: string) => {
       input.write(text)
     },
@@ -101,8 +91,6 @@ export function startInTerminal (t: TestContext, words: string[],
         throw new Error(`${error.message}\n${emulator.text()}`)
       })
     },
-
-    stopped: () => until(() => Boolean(told.isStopped), 'it to be stopped'),
 
     /** @returns as told at its end */
     async ended (): Promise<{ code: number, isRestored: boolean }> {
