@@ -115,15 +115,19 @@ async function readApps (find: () => Promise<Source[]>, before: readonly Told[],
   over: AbortSignal): Promise<{ told: Told[], problem: DeckError | null }>
 {
   let problem: DeckError | null = null
-  const sources = await find().catch((error) => silence(error, before))
-  const all = sources.map((one) =>
-    'app' in one
-      ? [one]
-      : readSource(one, over).catch((error) =>
-        silence(error, before.filter(({ master }) => master.dataDir === one.master.dataDir))
+  try {
+    const sources = await find()
+    const all = await Promise.all(
+      sources.map((source) =>
+        readSource(source, over).catch((error) =>
+          silence(error, before.filter(({ master }) => master.dataDir === source.master.dataDir))
+        )
       )
-  )
-  return { told: (await Promise.all(all)).flat(), problem }
+    )
+    return { told: all.flat(), problem }
+  } catch (error) {
+    return { told: silence(error, before), problem }
+  }
 
   function silence (error: unknown, told: readonly Told[]): Told[] {
     if (!(error instanceof DeckError)) throw error

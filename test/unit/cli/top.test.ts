@@ -56,6 +56,16 @@ test('it shows the apps of the host, sick first, with the workers and the output
   await quit()
 })
 
+test('it keeps the figures of a host that does not answer, and says so', async (t) => {
+  const host = await startFakeHost(t, { shop: {} })
+  const { shows, quit } = top([], host)
+  await shows(/^> shop .* All 2 workers are ready$/m)
+  host.close({ isSilent: true })
+  await shows(/^> shop +2\/2 .* no answer$/m)
+  await shows(/^no master answers at /m)
+  await quit()
+})
+
 test('it shows the named ones alone', async (t) => {
   const host = await startFakeHost(t, { shop: {}, mail: {}, db: { state: 'stopped' } })
   const { shows, quit, emulator } = top(['mail', 'db'], host)
