@@ -22,7 +22,7 @@ export const PLACES: readonly Place[] = Object.freeze([{ key: 'o', label: 'Overv
   label: 'Routes', href: '/routes', icon: 'git-fork', hint: 'slow requests, latency, p99, error rate' }, { key: 'j',
   label: 'Jobs', href: '/jobs', icon: 'hourglass', hint: 'cron, runs, commands', needs: 'jobs' }, { key: 's',
   label: 'Settings', href: '/settings', icon: 'settings-2', hint: 'options, configuration' }, { label: 'Profiling',
-  href: '/profiles', icon: 'radio', hint: 'CPU profiles, flame graph, busiest functions' }, { key: 'k', label: 'Checks',
+  href: '/profiles', icon: 'radio', hint: 'CPU profiles, busiest functions' }, { key: 'k', label: 'Checks',
   href: '/checks', icon: 'info', hint: 'doctor, problems of app and machine' }, { key: 't', label: 'Alerts',
   href: '/alerts', icon: 'bell', hint: 'webhooks, notifications, Slack, Discord, Teams, mail, deliveries' }, {
   label: 'Access',

@@ -4,17 +4,17 @@ import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { DeckError } from '../errors.ts'
 import { operation, type Resource } from './endpoint.ts'
-import { HOT_FUNCTIONS, hotFunctions } from './hot-functions.ts'
+import { HOT_FUNCTIONS, hotFunctions, type HotFunctions } from './hot-functions.ts'
 import { listOf } from './fields.ts'
-import { DIAGNOSTICS_KIND, DIAGNOSTICS } from './shapes.ts'
-import type { Deck } from '../deck.ts'
+import { DIAGNOSTICS_KIND, DIAGNOSTICS, type Diagnostic as Diagnostics } from './shapes.ts'
 
 const MAX_PROFILE_MS = 60_000
 /** The master reads it in one turn of its event loop. */
 const MAX_READ_BYTES = 32 * 1024 * 1024
 const BINARY = 'application/octet-stream'
 
-export type { Diagnostic as Diagnostics } from './shapes.ts'
+export type { Diagnostics }
+type Deck = Pick<import('../deck.ts').Deck, 'diagnostics' | 'crashes' | 'releases'>
 
 const START_BODY = z.strictObject({
   kind: DIAGNOSTICS_KIND.describe('"cpu-profile", "heap-snapshot", "heap-statistics" or "report"'),
@@ -24,9 +24,7 @@ const START_BODY = z.strictObject({
 }).meta({ examples: [{ kind: 'cpu-profile', durationMs: 10_000 }] })
 
 /** Profiles and snapshots of a worker, and their files. */
-export function diagnosticsResources (
-  { deck }: { deck: Pick<Deck, 'diagnostics' | 'crashes' | 'releases'> }
-): Record<string, Resource> {
+export function diagnosticsResources ({ deck }: { deck: Deck }): Record<string, Resource> {
   return {
     '/workers/:id/diagnostics': {
       POST: operation({ name: 'startDiagnostics', summary: 'Takes a profile, a snapshot or a report of one worker',
@@ -58,7 +56,7 @@ export function diagnosticsResources (
         summary:
           'Returns where the time of a CPU profile went: the functions that were busiest, with the lines of their source',
         role: 'operator', problems: ['not-found', 'not-possible'], answer: HOT_FUNCTIONS,
-        handle: async ({ id, auth }) => ({ body: await readProfile(id, auth.actor) }) })
+        handle: async ({ id, auth }) => ({ body: await readHotFunctions(deck, findDiagnostic(id), auth.actor) }) })
     },
 
     '/diagnostics/:id/file': {
@@ -81,21 +79,22 @@ export function diagnosticsResources (
     }
   }
 
-  async function readProfile (id: number, actor: string) {
-    const item = findDiagnostic(id)
-    const found = deck.diagnostics.file(id, actor)
-    if (item.kind !== 'cpu-profile' || !found)
-      throw new DeckError('not-possible',
-        `diagnostics ${id}: expected a CPU profile that is done, received a ${item.kind} that is ${item.state}`)
-    if (Number(item.bytes) > MAX_READ_BYTES)
-      throw new DeckError('not-possible',
-        `diagnostics ${id}: its file is larger than ${MAX_READ_BYTES} bytes: take a shorter profile`)
-    return hotFunctions(await readFile(found.file, 'utf8'), item, deck)
-  }
-
   function findDiagnostic (id: number) {
     const item = deck.diagnostics.get(id)
     if (!item) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
     return item
   }
+}
+
+/** Where the time of a CPU profile went. @throws {DeckError} not-possible: it is none, or not whole */
+export async function readHotFunctions (deck: Deck, item: Diagnostics, actor: string): Promise<HotFunctions> {
+  const { id, kind, state, bytes } = item
+  const found = deck.diagnostics.file(id, actor)
+  if (kind !== 'cpu-profile' || !found)
+    throw new DeckError('not-possible',
+      `diagnostics ${id}: expected a CPU profile that is done, received a ${kind} that is ${state}`)
+  if (Number(bytes) > MAX_READ_BYTES)
+    throw new DeckError('not-possible',
+      `diagnostics ${id}: its file is larger than ${MAX_READ_BYTES} bytes: take a shorter profile`)
+  return hotFunctions(await readFile(found.file, 'utf8'), item, deck)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { FlameTree } from '../../public/flame-tree.ts'
+import type { CallTree } from './call-tree.ts'
 
 /** How the share of each function in the CPU of a worker has changed between two profiles. */
 
@@ -16,7 +16,7 @@ export const FUNCTION_CHANGE = z.strictObject({ function: z.string(),
   ), owner: z.enum(['app', 'package', 'node', 'engine']),
   beforePercent: PERCENT.describe('of the time of a worker, in the function itself'), afterPercent: PERCENT })
 
-export function compareFunctions (before: FlameTree, after: FlameTree): FunctionChange[] {
+export function compareFunctions (before: CallTree, after: CallTree): FunctionChange[] {
   const [old, young] = [sharesOf(before), sharesOf(after)]
   return [...new Map([...old, ...young])].map(([key, { name, place, owner }]) => ({ function: name, place, owner,
     beforePercent: old.get(key)?.percent ?? 0, afterPercent: young.get(key)?.percent ?? 0 })
@@ -28,7 +28,7 @@ function changeOf ({ beforePercent, afterPercent }: FunctionChange) {
 }
 
 /** By file and name: another release may have them in another line. */
-function sharesOf ({ root, idleMs, functions }: FlameTree) {
+function sharesOf ({ root, idleMs, functions }: CallTree) {
   const allMs = root.totalMs + idleMs
   const shares: Map<string, { name: string, place: string, owner: FunctionChange['owner'], percent: number }> =
     new Map()

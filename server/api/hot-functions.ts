@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { toFlameTree, type Frame } from '../../public/flame-tree.ts'
+import { toCallTree, type Frame } from './call-tree.ts'
 import { DeckError } from '../errors.ts'
 import { SOURCE } from './crashes.ts'
 import { NUMBER } from './fields.ts'
 import type { Diagnostic } from '../diagnostics/diagnostics.ts'
 import type { Deck } from '../deck.ts'
 
-/** Where the time of a CPU profile went, for those who cannot look at a flame graph. */
+/** Where the time of a CPU profile went. */
 
 const MAX_FUNCTIONS = 20
 const MAX_CALLS = 40
@@ -63,7 +63,7 @@ function parseProfile (text: string): unknown {
 
 function treeOf (profile: unknown, folder: string) {
   try {
-    return toFlameTree(profile, { folder })
+    return toCallTree(profile, { folder })
   } catch (cause) {
     throw new DeckError('not-possible', 'The file of these diagnostics is no CPU profile', { cause })
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { toFlameTree } from '../../public/flame-tree.ts'
+import { toCallTree } from './call-tree.ts'
 import { DeckError } from '../errors.ts'
 import { compareFunctions, FUNCTION_CHANGE } from './function-changes.ts'
 import { operation, type Resource } from './endpoint.ts'
@@ -116,7 +116,7 @@ export async function readChanges (deck: Deck,
     const folder =
       [slices.at(0)?.release, after.release].map((release) => release === undefined ? '' : folderOf(deck, release))
         .find((each) => each !== '') ?? ''
-    const tree = toFlameTree(profile, { folder })
+    const tree = toCallTree(profile, { folder })
     return { tree, span: { busyMs: Math.round(tree.root.totalMs), idleMs: Math.round(tree.idleMs), ...spanOf(slices) } }
   }
 }

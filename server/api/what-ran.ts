@@ -1,4 +1,4 @@
-import { toFlameTree, type Frame } from '../../public/flame-tree.ts'
+import { toCallTree, type Frame } from './call-tree.ts'
 import { folderOf, hottestLines } from './hot-functions.ts'
 import type { Window } from '../diagnostics/profiling.ts'
 
@@ -43,7 +43,7 @@ async function sharesOf (deck: Deck, window: Window) {
   const { profile, slices } = await deck.profiling.read(window)
   const { release = '', at = 0 } = slices[0] ?? {}
   const lines = hottestLines(profile)
-  const { root, idleMs } = toFlameTree(profile, { folder: folderOf(deck, release) })
+  const { root, idleMs } = toCallTree(profile, { folder: folderOf(deck, release) })
   const allMs = root.totalMs + idleMs
   const shares: Map<string,
     Pick<Frame, 'name' | 'place' | 'path' | 'owner'> & { key: string, line: number | null, percent: number }> =

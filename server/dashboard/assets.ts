@@ -42,7 +42,7 @@ const FILES = Object.freeze({ 'access.css': [join(PUBLIC, 'access.css')], 'alert
 /** Runs in every page that has scripts, before all others. */
 const FIRST_MODULE = 'live.js'
 /** Each of these is bundled with the modules that it imports, as far as the first has not brought them. */
-const MODULES = Object.freeze(['charts.js', 'worker.js', 'flame.js', 'history.js', 'logs.js', 'picks.js', 'access.js',
+const MODULES = Object.freeze(['charts.js', 'worker.js', 'history.js', 'logs.js', 'picks.js', 'access.js',
   'settings.js', 'sign-in.js', 'palette.js', 'commands.js', 'notifications.js'])
 /** Runs in a thread of its own, beside those of the page. */
 const THREAD = 'log-matcher.js'

@@ -1,18 +1,19 @@
 import { z } from 'zod'
+import { formatPercent } from '../../public/format.ts'
 import { parseFields } from '../api/input.ts'
-import { profileWindow, readChanges, readFunctions, type ProfileFunctions } from '../api/profiles.ts'
+import { profileWindow, readChanges, readFunctions } from '../api/profiles.ts'
 import { toIso } from '../api/fields.ts'
 import { eventFilters } from '../api/filters.ts'
 import { toShownProblem } from './history-filters.ts'
+import type { HotFunctions } from '../api/hot-functions.ts'
 import type { Powers } from './powers.ts'
 
 /**
- * What the workers ran, by continuous profiling: the flame graph of a window of time, its busiest functions, and what
- * has changed against another release.
+ * What the workers ran, by continuous profiling: the busiest functions of a window of time, and what has changed against
+ * another release.
  */
 export type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'profiling' | 'crashes' | 'releases'>
 
-const MAX_SHOWN = 20
 /** The worker of an event surely had a slice in so much time before it. */
 const BEFORE_MS = 2 * 60_000
 const FIELDS = Object.freeze(['since', 'until', 'worker', 'slot', 'release', 'before'])
@@ -22,7 +23,7 @@ export async function profilesModel (
 ) {
   const filters = Object.fromEntries(FIELDS.flatMap((name) => params.get(name) ? [[name, params.get(name)]] : []))
   const blank = { now, filters, isOn: deck.profiling.isOn(), mayRead: can?.operate === true, releases: releasesOf(deck),
-    slices: 0, problem: null, functions: null, changes: null, fileUrl: null, snapshot: deck.snapshot() }
+    slices: 0, problem: null, busiest: null, changes: null, fileUrl: null, snapshot: deck.snapshot() }
   try {
     const { values: { before, ...window } } = parseFields(
       z.strictObject({ ...profileWindow(() => now), before: eventFilters(() => now).release }),
@@ -37,7 +38,7 @@ export async function profilesModel (
       workers: new Set(slices.map(({ worker }) => worker)).size,
       since: toIso(slices[slices.length - 1].at),
       until: toIso(slices[0].at),
-      functions: toShown(functions),
+      busiest: toBusiest(functions),
       changes: before === undefined ? null : await readChanges(deck, { ...window, beforeRelease: before }),
       // The same slices, also if another one comes meanwhile.
       fileUrl: `/api/v1/profiles/file?${new URLSearchParams({ ...without(filters, 'before'),
@@ -57,10 +58,11 @@ function releasesOf (deck: Deck): string[] {
   return [...new Set(deck.profiling.list().map(({ release }) => release))]
 }
 
-function toShown ({ busyMs, idleMs, functions }: ProfileFunctions) {
-  return { busyPercent: busyMs + idleMs > 0 ? 100 * busyMs / (busyMs + idleMs) : 0,
-    rows: functions.slice(0, MAX_SHOWN).map((each) => ({ ...each, selfPercent: 100 * each.selfMs / busyMs,
-      totalPercent: 100 * each.totalMs / busyMs })
+/** As the partial of the busiest functions shows them. */
+export function toBusiest ({ busyMs, functions }: Pick<HotFunctions, 'busyMs' | 'functions'>) {
+  return { problem: null,
+    functions: functions.map((each) => ({ ...each, percent: 100 * each.selfMs / busyMs,
+      note: `with all that it calls ${formatPercent(100 * each.totalMs / busyMs)}` })
     ) }
 }
 

@@ -1,10 +1,12 @@
 import { ID } from '../config/id.ts'
 import { FAULTS, isOneOf } from '../causes.ts'
+import { readHotFunctions } from '../api/diagnostics.ts'
 import { DeckError } from '../errors.ts'
 import { newestMark } from './chart-news.ts'
 import { historyGaps, isUnwritten } from './history-gaps.ts'
 import { logsModel } from './logs-page.ts'
 import { blockedReason } from './overview.ts'
+import { toBusiest } from './profiles-page.ts'
 import { readOr } from './read-or.ts'
 import { toWorkerRow } from './worker-row.ts'
 import { foldFrames } from './stack-view.ts'
@@ -16,7 +18,7 @@ import type { Diagnostic } from '../diagnostics/diagnostics.ts'
 import type { Powers } from './powers.ts'
 
 /** The page of one worker: its state or how it ended, what it did, and the workers before it in its slot. */
-type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'diagnostics' | 'logs' | 'crashes'>
+type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'diagnostics' | 'logs' | 'crashes' | 'releases'>
 type Asked = { deck: Deck, history: History, id: string, params: URLSearchParams, now: () => number, can?: Powers }
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
@@ -44,7 +46,17 @@ export async function workerPageModel (asked: Asked) {
     log: isLive
       ? await logsModel({ deck: asked.deck, params: new URLSearchParams({ slot: String(worker.logSlot) }),
         now: asked.now })
-      : null, output: isLive ? null : await lastOutput(worker as Ended, model, asked) }
+      : null, output: isLive ? null : await lastOutput(worker as Ended, model, asked),
+    busiest: model.profile && await busiestOf(model.profile, asked.deck) }
+}
+
+async function busiestOf (profile: Diagnostic, deck: Deck) {
+  try {
+    return toBusiest(await readHotFunctions(deck, profile, profile.actor))
+  } catch (error) {
+    if (error instanceof DeckError) return { problem: error.message, functions: [] }
+    throw error
+  }
 }
 
 export function followWorker (
@@ -187,7 +199,7 @@ function diagnosticsOf (all: Diagnostic[],
       String(id) === params.get('profile') && kind === 'cpu-profile' && state === 'done'
     ) ?? null
   return { looks, canLook, hasLooks: canLook || looks.length > 0, isBusy: own.some(({ state }) => state === 'running'),
-    profile: can?.administer ? profile : null, closeUrl: workerUrlOf(worker, params.get('at') ?? undefined) }
+    profile: can?.operate ? profile : null }
 }
 
 function toDiagnosticRow (item: Diagnostic, now: number, params: URLSearchParams) {
@@ -203,8 +215,8 @@ function toDiagnosticRow (item: Diagnostic, now: number, params: URLSearchParams
         max: durationMs }
       : null,
     fileUrl: state === 'done' ? `/api/v1/diagnostics/${id}/file` : null,
-    flameUrl: state === 'done' && kind === 'cpu-profile'
-      ? `/workers/${worker}?${new URLSearchParams({ ...(at && { at }), profile: String(id) })}#flame`
+    functionsUrl: state === 'done' && kind === 'cpu-profile'
+      ? `/workers/${worker}?${new URLSearchParams({ ...(at && { at }), profile: String(id) })}#functions`
       : null,
     isShown: String(id) === params.get('profile')
   }

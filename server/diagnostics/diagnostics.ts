@@ -56,7 +56,7 @@ export function createDiagnostics ({ supervisor, events, store, folderOf, places
       const item = store.get(id)
       if (item?.state !== 'done') return null
       const file = store.fileOf(item)
-      // The page reads a CPU profile to draw it, and its names of functions are no secret.
+      // The page reads a CPU profile to list its functions, and their names of functions are no secret.
       if (item.kind !== 'cpu-profile')
         publishEvent('diagnostics.downloaded', { ...item, actor },
           `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)

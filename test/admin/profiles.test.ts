@@ -18,9 +18,9 @@ test('the page of profiles says what ran, what a release has changed, and where 
   assert.match(all, /2 profiles of 5 s, of 2 workers/)
   assert.match(all, /50\.0%<\/strong> <bdi class="mono">priceOf/)
   assert.ok(!all.includes('<b>taxOf'))
-  assert.match(all, /data-file="\/api\/v1\/profiles\/file\?since=/)
+  assert.match(all, /href="\/api\/v1\/profiles\/file\?since=[^"]*" download/)
   const changed = await read('/profiles?release=r2&before=r1')
-  assert.match(changed, /What has changed since r1.*priceOf.*<td class="num">20\.0%<\/td><td class="num">0\.0%<\/td>/s)
+  assert.match(changed, /What has changed since r1.*0\.0%<\/strong> <bdi class="mono">priceOf[^\n]*before 20\.0%/s)
   assert.match(await read('/profiles?worker=9'), /No profile was taken in this time/)
   assert.match(await read('/profiles?worker=x', 400), /worker: expected/)
 

@@ -190,14 +190,15 @@ test('looking is for everybody, looking inside for operators, files for admins',
     return { text, act }
   }
   const viewer = await seenBy('viewer')
-  assert.doesNotMatch(viewer.text, /data-dialog|<form hx|id="flame"|\/file"/)
+  assert.doesNotMatch(viewer.text, /data-dialog|<form hx|id="functions"|\/file"/)
   assert.equal((await viewer.act('killWorker', { id: 1 })).status, 403)
   assert.equal((await viewer.act('startDiagnostics', { id: 1, kind: 'cpu-profile', durationMs: 5000 })).status, 403)
   const operator = await seenBy('operator')
   assert.match(operator.text, /id="worker-kill"[^]*Record CPU profile[^]*Only an admin can download the file/)
-  assert.doesNotMatch(operator.text, /id="flame"|\/file"/)
+  assert.match(operator.text, /id="functions"[^]*CPU profile 2/)
+  assert.doesNotMatch(operator.text, /\/file"/)
   const administrator = await seenBy('admin')
-  assert.match(administrator.text, /id="flame"[^]*href="\/api\/v1\/diagnostics\/2\/file" download/)
+  assert.match(administrator.text, /href="\/api\/v1\/diagnostics\/2\/file" download/)
 
   assert.equal((await operator.act('startDiagnostics', { id: 1, kind: 'cpu-profile', durationMs: '5000' })).status, 204)
   assert.equal((await operator.act('startDiagnostics', { id: 2, kind: 'heap-snapshot' })).status, 204)

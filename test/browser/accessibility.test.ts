@@ -140,7 +140,6 @@ test(`every page passes axe, has colours to be read in ${rareOnly ? 'one theme' 
   const page = await dashboard.visit('/', { reducedMotion: 'reduce' })
   for (const place of [...PAGES, ...(rareOnly ? [] : VARIANTS)]) {
     await page.goto(dashboard.url + place)
-    if (place.includes('profile=')) await page.locator('.flame-frame').first().waitFor()
     await assertAccessible(page, place, { isVariant: VARIANTS.includes(place) })
   }
   dashboard.deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cli' })

@@ -134,8 +134,8 @@ const TASKS: [string, number, (hand: Hand) => Promise<unknown>][] = [['is it wel
     await press(page.getByRole('button', { name: 'Record CPU profile' }))
     await page.locator('.look-list li').filter({ has: page.getByRole('progressbar') }).waitFor()
     items[0] = { ...items[0], state: 'done', bytes: 1000, finishedAt: new Date().toISOString(), file }
-    await press(page.locator(`#look-${items[0].id}`).getByRole('link', { name: 'Flame graph' }))
-    await page.locator('.flame-frame').filter({ hasText: 'priceOf' }).waitFor()
+    await press(page.locator(`#look-${items[0].id}`).getByRole('link', { name: 'Busiest functions' }))
+    await page.locator('#functions').getByText('priceOf').first().waitFor()
   }
 ], ['a colleague may look', 3, async ({ page, press }) => {
   await press(page.getByRole('link', { name: 'Access' }))

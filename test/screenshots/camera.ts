@@ -40,7 +40,6 @@ export async function photograph (
     const page = await (place.isForeign ? browser.page({ reducedMotion: 'reduce' }) : browser.pageIn(context))
     await page.goto(scene.url + where)
     if (!place.isStill) await page.locator('html[data-live=on]').waitFor()
-    if (place.awaits) await page.locator(place.awaits).first().waitFor()
     const develop = async () => {
       await takeAll(page, { state, place: place.name, folder }, taken)
       taken.places.push(place.name)

@@ -27,38 +27,33 @@ export type Place = {
   /** it shows nothing of the cluster's state */
   isStill?: boolean,
   /** of those who have not signed in */
-  isForeign?: boolean,
-  /** a selector of what comes late */
-  awaits?: string
+  isForeign?: boolean
 }
 
-export const PLACES: readonly Place[] = Object.freeze([{ name: 'overview', pathOf: () => '/' }, { name: 'deploys',
+export const PLACES: readonly Place[] = [{ name: 'overview', pathOf: () => '/' }, { name: 'deploys',
   pathOf: () => '/deploys' }, { name: 'release', pathOf: ({ release }) => `/releases/${release}` }, { name: 'compare',
   pathOf: ({ otherRelease }) => otherRelease && `/releases/${otherRelease}/compare` }, { name: 'rollout',
   pathOf: ({ rollout }) => rollout && `/rollouts/${rollout}` }, { name: 'worker',
   pathOf: ({ worker }) => worker && `/workers/${worker}` }, { name: 'ended',
   pathOf: ({ ended }) => ended && `/workers/${ended}` }, { name: 'history', pathOf: () => '/history' }, { name: 'event',
   pathOf: ({ event }) => event && `/history/${event}` }, { name: 'crashes', pathOf: () => '/crashes' }, { name: 'crash',
-  pathOf: ({ crash }) => crash && `/crashes/${crash}` }, { name: 'logs', pathOf: () => '/logs' }, { name: 'flame',
-  pathOf: ({ worker, profile }) => profile && `/workers/${worker}?profile=${profile}`, isStill: true,
-  awaits: '.flame-frame' }, { name: 'fleet', pathOf: () => '/fleet', isStill: true }, { name: 'fleet-rollout',
-  pathOf: () => '/fleet/rollouts/7', isStill: true }, { name: 'fleet-member', pathOf: () => '/fleet/members/web-3-shop',
-  isStill: true }, { name: 'fleet-crashes', pathOf: () => '/fleet/crashes', isStill: true }, { name: 'fleet-history',
-  pathOf: () => '/fleet/history', isStill: true }, { name: 'fleet-logs', pathOf: () => '/fleet/logs', isStill: true }, {
-  name: 'settings',
-  pathOf: () => '/settings',
+  pathOf: ({ crash }) => crash && `/crashes/${crash}` }, { name: 'logs', pathOf: () => '/logs' }, { name: 'busiest',
+  pathOf: ({ worker, profile }) => profile && `/workers/${worker}?profile=${profile}`, isStill: true }, { name: 'fleet',
+  pathOf: () => '/fleet', isStill: true }, { name: 'fleet-rollout', pathOf: () => '/fleet/rollouts/7', isStill: true },
+  { name: 'fleet-member', pathOf: () => '/fleet/members/web-3-shop', isStill: true }, { name: 'fleet-crashes',
+  pathOf: () => '/fleet/crashes', isStill: true }, { name: 'fleet-history', pathOf: () => '/fleet/history',
+  isStill: true }, { name: 'fleet-logs', pathOf: () => '/fleet/logs', isStill: true }, { name: 'settings',
+  pathOf: () => '/settings', isStill: true }, { name: 'profiles', pathOf: () => '/profiles', isStill: true }, {
+  name: 'routes',
+  pathOf: () => '/routes'
+}, { name: 'checks', pathOf: () => '/checks', isStill: true }, { name: 'access', pathOf: () => '/access',
+  isStill: true }, { name: 'jobs', pathOf: () => '/jobs', isStill: true }, { name: 'alerts', pathOf: () => '/alerts',
+  isStill: true }, { name: 'alert-form', pathOf: () => '/alerts?new=slack', isStill: true }, { name: 'docs',
+  pathOf: () => '/docs', isStill: true }, { name: 'options', pathOf: () => '/docs/options', isStill: true }, {
+  name: 'nowhere',
+  pathOf: () => '/nowhere',
   isStill: true
-}, { name: 'profiles', pathOf: () => '/profiles', isStill: true }, { name: 'routes', pathOf: () => '/routes' }, {
-  name: 'checks',
-  pathOf: () => '/checks',
-  isStill: true
-}, { name: 'access', pathOf: () => '/access', isStill: true }, { name: 'jobs', pathOf: () => '/jobs', isStill: true }, {
-  name: 'alerts',
-  pathOf: () => '/alerts',
-  isStill: true
-}, { name: 'alert-form', pathOf: () => '/alerts?new=slack', isStill: true }, { name: 'docs', pathOf: () => '/docs',
-  isStill: true }, { name: 'options', pathOf: () => '/docs/options', isStill: true }, { name: 'nowhere',
-  pathOf: () => '/nowhere', isStill: true }, { name: 'sign-in', pathOf: () => '/', isStill: true, isForeign: true }])
+}, { name: 'sign-in', pathOf: () => '/', isStill: true, isForeign: true }]
 
 /** `where`: a path below /api/v1 */
 export type Ask = <T>(where: string) => Promise<T>

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { rolldown } from 'rolldown'
 import ts from 'typescript'
-import { toFlameTree } from '../../../public/flame-tree.ts'
+import { toCallTree } from '../../../server/api/call-tree.ts'
 import { createSourceMaps } from '../../../server/crashes/source-maps.ts'
 import { createDiagnostics } from '../../../server/diagnostics/diagnostics.ts'
 import { createMergedProfile, type Profile } from '../../../server/diagnostics/merged-profile.ts'
@@ -61,7 +61,7 @@ function newFolder () {
 function hottest (profile: Profile, folder: string) {
   const original = withOriginalPlaces(profile, folder, createSourceMaps())
   const { name, place } =
-    toFlameTree(original, { folder }).functions.filter(({ path: whole }) => whole.startsWith(folder)).sort((one,
+    toCallTree(original, { folder }).functions.filter(({ path: whole }) => whole.startsWith(folder)).sort((one,
       other) => other.totalMs - one.totalMs
     )[0]
   const node = original.nodes.find(({ callFrame }) => callFrame.functionName === name)
@@ -109,7 +109,7 @@ test('a profile that was asked for has these places in its file too, each sample
     assert.equal(bytes, Buffer.byteLength(text))
     assert.deepEqual([written.samples, written.timeDeltas, written.nodes.length], [taken.samples, taken.timeDeltas,
       taken.nodes.length])
-    const { name, place } = toFlameTree(written, { folder }).functions.filter(({ path: whole }) =>
+    const { name, place } = toCallTree(written, { folder }).functions.filter(({ path: whole }) =>
       whole.startsWith(folder)
     ).sort((one, other) => other.totalMs - one.totalMs)[0]
     if (isMapped)

@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { compareFunctions } from '../../../server/api/function-changes.ts'
 import { createProfiling, type Window } from '../../../server/diagnostics/profiling.ts'
-import { toFlameTree } from '../../../public/flame-tree.ts'
+import { toCallTree } from '../../../server/api/call-tree.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { fake } from '../../support/fake.ts'
 
@@ -85,7 +85,7 @@ test('the slices of a window become one profile: of one worker or all, of one re
 
   const times = async (window: Window) =>
     Object.fromEntries(
-      toFlameTree((await profiling.read(window)).profile, { folder: '/srv/r2' }).functions.filter(({ selfMs }) =>
+      toCallTree((await profiling.read(window)).profile, { folder: '/srv/r2' }).functions.filter(({ selfMs }) =>
         selfMs > 0
       ).map(({ name, place, selfMs }) => [`${name} ${place}`, selfMs])
     )
@@ -98,7 +98,7 @@ test('the slices of a window become one profile: of one worker or all, of one re
   )
 
   const treeOf = async (release: string) =>
-    toFlameTree((await profiling.read({ release })).profile, { folder: `/srv/${release}` })
+    toCallTree((await profiling.read({ release })).profile, { folder: `/srv/${release}` })
   assert.deepEqual(
     compareFunctions(await treeOf('r1'), await treeOf('r2')).map((
       { function: name, beforePercent, afterPercent }

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, statSync, watch } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { toFlameTree } from '../../../public/flame-tree.ts'
+import { toCallTree } from '../../../server/api/call-tree.ts'
 import { answerDiagnostics } from '../../../workers/diagnostics.ts'
 import { tempFolder } from '../../support/folder.ts'
 import type { Channel } from '../../../workers/channel.ts'
@@ -24,7 +24,7 @@ test('a slice of continuous profiling is a small CPU profile that is there once 
   assert.equal(statSync(file).mode & 0o777, 0o600)
   const profile = JSON.parse(String(gunzipSync(readFileSync(file))))
   assert.equal(profile.samples.length, new Set(profile.samples).size, 'one sample for each function')
-  const { functions } = toFlameTree(profile)
+  const { functions } = toCallTree(profile)
   const spun = functions.find(({ name }) => name === 'spinForTheProfile')
   assert.ok(spun && spun.totalMs > 10, JSON.stringify(functions.slice(0, 5)))
   assert.equal(functions.find(({ name }) => name === 'takeProfile')?.totalMs ?? 0, 0)

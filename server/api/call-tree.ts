@@ -1,10 +1,11 @@
-import { readable } from './readable-text.ts'
+import { readable } from '../../public/readable-text.ts'
 
 /**
- * Shows where the time of a CPU profile went, as a tree of calls. The profiled process wrote it, so nothing in it is
- * believed: names may be anything, and the nodes need not be a tree.
- * a function as it was called from its parent
+ * Where the time of a CPU profile went, as a tree of calls. The profiled process wrote it, so nothing in it is believed:
+ * names may be anything, and the nodes need not be a tree.
  */
+
+/** A function as it was called from its parent. */
 export type Frame = {
   /** of the function, the same wherever it was called */
   key: string,
@@ -22,19 +23,15 @@ export type Frame = {
   /** by time, most first */
   children: Frame[]
 }
-export type HotFunction = Pick<Frame, 'key' | 'name' | 'place' | 'path' | 'owner' | 'selfMs' | 'totalMs'>
-export type FlameTree = {
+type HotFunction = Pick<Frame, 'key' | 'name' | 'place' | 'path' | 'owner' | 'selfMs' | 'totalMs'>
+export type CallTree = {
   root: Frame,
   /** in which nothing ran */
   idleMs: number,
   /** by their own time, most first */
-  functions: HotFunction[],
-  /** frames that were too short to see */
-  leftOut: number
+  functions: HotFunction[]
 }
 
-/** A frame with a smaller share of the busy time is narrower than a pixel of a wide screen. */
-const MIN_SHARE = 1 / 2000
 /** V8 itself records no deeper stacks. */
 const MAX_DEPTH = 300
 const MAX_NAME_CHARS = 200
@@ -46,9 +43,7 @@ const PACKAGE = /[\\/]node_modules[\\/]/
  * `profile`: as V8 writes it (.cpuprofile); `folder`: of the app, which is left out of the places.
  * @throws {TypeError} it is no CPU profile
  */
-export function toFlameTree (profile: unknown,
-  { folder = '', minShare = MIN_SHARE }: { folder?: string, minShare?: number } = {}): FlameTree
-{
+export function toCallTree (profile: unknown, { folder = '' }: { folder?: string } = {}): CallTree {
   if (!isProfile(profile)) throw new TypeError('This file is no CPU profile.')
   const { nodes, root: start } = readNodes(profile)
   const selfUs = timesOf(profile)
@@ -73,8 +68,7 @@ export function toFlameTree (profile: unknown,
     }
   }
   addUp()
-  const functions = functionsOf(frames)
-  return { root, idleMs: idleUs / 1000, functions, leftOut: pruneTree(root, root.totalMs * minShare) }
+  return { root, idleMs: idleUs / 1000, functions: functionsOf(frames) }
 
   /** @returns the same for two nodes of one function */
   function frameBelow (parent: Frame, callFrame: CallFrame): Frame {
@@ -194,17 +188,4 @@ function functionsOf (frames: Frame[]): HotFunction[] {
 function isBelow (frame: Frame | null, key: string) {
   for (let each = frame; each; each = each.parent) if (each.key === key) return true
   return false
-}
-
-/** @returns how many frames are gone */
-function pruneTree (root: Frame, minMs: number): number {
-  let leftOut = 0
-  const waiting = [root]
-  for (let frame = waiting.pop(); frame; frame = waiting.pop()) {
-    const seen = frame.children.filter(({ totalMs }) => totalMs >= minMs && totalMs > 0)
-    leftOut += frame.children.length - seen.length
-    frame.children = seen
-    waiting.push(...seen)
-  }
-  return leftOut
 }
