@@ -1,22 +1,19 @@
 import { z } from 'zod'
-import { toCallTree } from './call-tree.ts'
-import { DeckError } from '../errors.ts'
-import { compareFunctions, FUNCTION_CHANGE } from './function-changes.ts'
 import { operation, type Resource } from './endpoint.ts'
-import { COUNT, listOf, NUMBER, RELEASE_NAME, TIME, toIso } from './fields.ts'
+import { COUNT, RELEASE_NAME, TIME, toIso } from './fields.ts'
 import { eventFilters } from './filters.ts'
-import { folderOf, functionsOf, HOT_FUNCTIONS } from './hot-functions.ts'
+import { functionsOf, HOT_FUNCTIONS } from './hot-functions.ts'
+import { sharesOf, type Share } from './what-ran.ts'
 import type { Window } from '../diagnostics/profiling.ts'
 
 /** Continuous profiling: what the workers ran in the last hour. */
 type Deck = Pick<import('../deck.ts').Deck, 'profiling' | 'crashes' | 'releases'>
 
 const BINARY = 'application/octet-stream'
-const MS = z.number().min(0)
-
-const SLICE = z.strictObject({ at: TIME, worker: NUMBER, slot: NUMBER, release: RELEASE_NAME }).meta({
-  id: 'ProfileSlice'
-})
+/** Percent of the time of a worker; less is chance. */
+const MIN_CHANGE = 0.1
+const MAX_CHANGES = 30
+const PERCENT = z.number().min(0)
 
 const SPAN = { slices: COUNT.describe('how many profiles of 5 s it is made of'),
   since: TIME.nullable().describe('the first of them began then'),
@@ -26,34 +23,26 @@ export type ProfileFunctions = z.infer<typeof PROFILE_FUNCTIONS>
 const PROFILE_FUNCTIONS = HOT_FUNCTIONS.extend({ isOn: z.boolean().describe('whether continuous profiling is on'),
   ...SPAN }).meta({ id: 'ProfileFunctions' })
 
+const BUSY = z.strictObject({ busyPercent: PERCENT.describe('of the time of a worker'), ...SPAN })
+const CHANGE = z.strictObject({ function: z.string(),
+  place: z.string().describe(
+    'file and line where the function begins, as in the later of the two; empty: of V8 itself'
+  ), owner: HOT_FUNCTIONS.shape.functions.element.shape.owner,
+  beforePercent: PERCENT.describe('of the time of a worker, with what Node.js did for the function'),
+  afterPercent: PERCENT })
+
 export type ProfileChanges = z.infer<typeof PROFILE_CHANGES>
-const PROFILE_CHANGES = z.strictObject({ before: z.strictObject({ busyMs: MS, idleMs: MS, ...SPAN }),
-  after: z.strictObject({ busyMs: MS, idleMs: MS, ...SPAN }),
-  functions: z.array(FUNCTION_CHANGE).describe('those whose share has changed most, first') }).meta({
-    id: 'ProfileChanges'
-  })
+const PROFILE_CHANGES = z.strictObject({ before: BUSY, after: BUSY,
+  functions: z.array(CHANGE).describe('those whose share has changed most, first') }).meta({ id: 'ProfileChanges' })
 
 export function profileWindow (now: () => number) {
-  const { since, until, worker, slot, release } = eventFilters(now)
-  return { since, until, worker, slot, release }
+  const { since, until, worker, release } = eventFilters(now)
+  return { since, until, worker, release }
 }
 
 export function profileResources ({ deck, now }: { deck: Deck, now: () => number }): Record<string, Resource> {
   const window = profileWindow(now)
   return {
-    '/profiles': {
-      GET: operation({ name: 'listProfiles',
-        summary: 'Lists the CPU profiles that continuous profiling has taken in the last hour, newest first',
-        role: 'viewer', query: z.strictObject(window), answer: listOf(SLICE),
-        handle: ({ query }) => ({
-          body: {
-            items: deck.profiling.list(query).map(({ at, worker, slot, release }) => ({ at: toIso(at), worker, slot,
-              release })
-            )
-          }
-        }) })
-    },
-
     '/profiles/functions': {
       GET: operation({ name: 'getProfileFunctions',
         summary:
@@ -64,12 +53,10 @@ export function profileResources ({ deck, now }: { deck: Deck, now: () => number
 
     '/profiles/changes': {
       GET: operation({ name: 'getProfileChanges',
-        summary:
-          'Compares what ran in two windows of time, or on two releases: the functions whose share of the CPU has changed',
+        summary: 'Compares what ran with what ran on another release: the functions whose share of the CPU has changed',
         role: 'operator', cli: 'clusterdeck profile --release r9 --before-release r8',
-        query: z.strictObject({ ...window, beforeSince: window.since, beforeUntil: window.until,
-          beforeWorker: window.worker, beforeRelease: window.release }), problems: ['not-possible'],
-        answer: PROFILE_CHANGES, handle: async ({ query }) => ({ body: await readChanges(deck, query) }) })
+        query: z.strictObject({ ...window, beforeRelease: RELEASE_NAME }), answer: PROFILE_CHANGES,
+        handle: async ({ query }) => ({ body: await readChanges(deck, query) }) })
     },
 
     '/profiles/file': {
@@ -95,30 +82,28 @@ export async function readFunctions (deck: Deck, window: Window): Promise<Profil
     ...functionsOf(profile, { release, startedAt: toIso(at) }, deck) }
 }
 
-/** @throws {DeckError} not-possible */
 export async function readChanges (deck: Deck,
-  { beforeSince, beforeUntil, beforeWorker, beforeRelease, ...after }: Window & { beforeSince?: number,
-    beforeUntil?: number, beforeWorker?: number, beforeRelease?: string }): Promise<ProfileChanges>
+  { beforeRelease, ...window }: Window & { beforeRelease: string }): Promise<ProfileChanges>
 {
-  if ([beforeSince, beforeUntil, beforeWorker, beforeRelease].every((each) => each === undefined)) {
-    throw new DeckError('not-possible',
-      'expected what to compare with: beforeSince, beforeUntil, beforeWorker or beforeRelease; received none of them')
-  }
-  const [old, young] = [
-    await treeOf({ since: beforeSince, until: beforeUntil, worker: beforeWorker, release: beforeRelease }),
-    await treeOf(after)
-  ]
-  return { before: old.span, after: young.span, functions: compareFunctions(old.tree, young.tree) }
+  const [before, after] = [await sharesOf(deck, { release: beforeRelease }), await sharesOf(deck, window)]
+  const [old, young] = [before, after].map(({ slices, busyPercent }) => ({ busyPercent: rounded(busyPercent),
+    ...spanOf(slices) })
+  )
+  return { before: old, after: young, functions: changesOf(before.shares, after.shares) }
+}
 
-  async function treeOf (window: Window) {
-    const { profile, slices } = await deck.profiling.read(window)
-    // In place all releases are in one folder, also one that is no longer known.
-    const folder =
-      [slices.at(0)?.release, after.release].map((release) => release === undefined ? '' : folderOf(deck, release))
-        .find((each) => each !== '') ?? ''
-    const tree = toCallTree(profile, { folder })
-    return { tree, span: { busyMs: Math.round(tree.root.totalMs), idleMs: Math.round(tree.idleMs), ...spanOf(slices) } }
-  }
+/** @returns those that have changed most, first */
+function changesOf (before: Map<string, Share>, after: Map<string, Share>): ProfileChanges['functions'] {
+  const changes = [...new Map([...before, ...after])].map(([key, { name, place, owner }]) => ({ function: name, place,
+    owner, beforePercent: rounded(before.get(key)?.percent ?? 0), afterPercent: rounded(after.get(key)?.percent ?? 0) })
+  )
+  const changeOf = ({ beforePercent, afterPercent }: (typeof changes)[number]) => Math.abs(afterPercent - beforePercent)
+  return changes.filter((each) => changeOf(each) >= MIN_CHANGE).sort((a, b) => changeOf(b) - changeOf(a)).slice(0,
+    MAX_CHANGES)
+}
+
+function rounded (percent: number) {
+  return Math.round(percent * 100) / 100
 }
 
 /** `slices`: newest first */

@@ -7,7 +7,9 @@ import type { Window } from '../diagnostics/profiling.ts'
  * that went wrong.
  */
 export type Deck = Pick<import('../deck.ts').Deck, 'profiling' | 'crashes' | 'releases'>
-/** `percent`: of the time of a worker */
+/** `percent`: of the time of a worker; `line`: its busiest */
+export type Share = Pick<Frame, 'name' | 'place' | 'path' | 'owner'> & { key: string, line: number | null,
+  percent: number }
 type Ran = { name: string, place: string, owner: Frame['owner'], percent: number, beforePercent: number | null,
   line: number | null, source: { number: number, text: string }[] | null }
 
@@ -25,11 +27,12 @@ export async function readWhatRan (deck: Deck,
 ): Promise<{ slices: number, busyPercent: number, beforePercent: number | null, functions: Ran[] }> {
   const during = await sharesOf(deck, window)
   const before = await sharesOf(deck, { ...window, since: window.since - BEFORE_MS, until: window.since })
-  const isKnown = before.slices > 0
+  const isKnown = before.slices.length > 0
   const ranked = [...during.shares.values()].filter(({ percent }) => percent >= MIN_PERCENT).map((each) => ({ ...each,
     beforePercent: isKnown ? before.shares.get(each.key)?.percent ?? 0 : null })
   ).sort((one, other) => moreOf(other) - moreOf(one)).slice(0, MAX_FUNCTIONS)
-  return { slices: during.slices, busyPercent: during.busyPercent, beforePercent: isKnown ? before.busyPercent : null,
+  return { slices: during.slices.length, busyPercent: during.busyPercent,
+    beforePercent: isKnown ? before.busyPercent : null,
     functions: ranked.map(({ name, place, owner, percent, beforePercent, path, line }) => ({ name, place, owner,
       percent, beforePercent, ...sourceOf(deck, { path, name, owner, line }, during) })
     ) }
@@ -39,15 +42,14 @@ function moreOf ({ percent, beforePercent }: { percent: number, beforePercent: n
   return percent - (beforePercent ?? 0)
 }
 
-async function sharesOf (deck: Deck, window: Window) {
+/** The functions of the app by their share, with what Node.js and V8 did for them. Returns `slices`: newest first. */
+export async function sharesOf (deck: Pick<Deck, 'profiling' | 'releases'>, window: Window) {
   const { profile, slices } = await deck.profiling.read(window)
   const { release = '', at = 0 } = slices[0] ?? {}
   const lines = hottestLines(profile)
   const { root, idleMs } = toCallTree(profile, { folder: folderOf(deck, release) })
   const allMs = root.totalMs + idleMs
-  const shares: Map<string,
-    Pick<Frame, 'name' | 'place' | 'path' | 'owner'> & { key: string, line: number | null, percent: number }> =
-      new Map()
+  const shares: Map<string, Share> = new Map()
   const waiting = [{ frame: root, owner: root }]
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     const { frame } = next
@@ -63,7 +65,7 @@ async function sharesOf (deck: Deck, window: Window) {
     }
     for (const child of frame.children) waiting.push({ frame: child, owner })
   }
-  return { slices: slices.length, busyPercent: allMs > 0 ? 100 * root.totalMs / allMs : 0, shares, release, at }
+  return { slices, busyPercent: allMs > 0 ? 100 * root.totalMs / allMs : 0, shares, release, at }
 }
 
 /** The code of the app that a frame runs for; without any, the package. */

@@ -198,13 +198,10 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
     'print what the workers ran, by continuous profiling: the busiest functions of a time, or what has changed',
     profileCommand).option('--since <value>',
       'from then on: 2026-01-31T12:00:00Z, or 15m, 1h ago (default: all of the last hour)').option('--until <value>',
-      'up to then').option('--worker <id>', 'only this worker').option('--slot <n>', 'only the workers of this slot')
-    .option('--release <value>', 'only this release').option('--before-release <value>',
-      'what has changed against this release').option('--before-since <value>',
-      'what has changed against the time from then on').option('--before-until <value>',
-      'what has changed against the time up to then').option('--before-worker <id>',
-      'what has changed against this worker').option('--output <file>',
-      'also write it as a CPU profile (.cpuprofile), for a flame graph').example(
+      'up to then').option('--worker <id>', 'only this worker').option('--release <value>', 'only this release').option(
+      '--before-release <value>',
+      'what has changed against this release'
+    ).option('--output <file>', 'also write it as a CPU profile (.cpuprofile), for a flame graph').example(
       'what took the time in the last ten minutes',
       'clusterdeck profile --since 10m'
     ).example('what a release brought', 'clusterdeck profile --release r9 --before-release r8')

@@ -7,8 +7,7 @@ import { queryOf } from './usage.ts'
 import type { ProfileChanges, ProfileFunctions } from '../api/profiles.ts'
 import type { Context, TextOption } from './commands.ts'
 
-const WINDOW: readonly TextOption[] = ['since', 'until', 'worker', 'slot', 'release']
-const BEFORE: readonly TextOption[] = ['beforeSince', 'beforeUntil', 'beforeWorker', 'beforeRelease']
+const WINDOW: readonly TextOption[] = ['since', 'until', 'worker', 'release']
 
 /** Prints what the workers ran, by continuous profiling. */
 export async function profileCommand ({ api, options, cwd, answer, tell }: Context) {
@@ -17,8 +16,9 @@ export async function profileCommand ({ api, options, cwd, answer, tell }: Conte
     await saveDownload(await api.download(`/profiles/file?${queryOf(options, WINDOW)}`), file)
     tell(`written: ${file}`)
   }
-  if (BEFORE.some((name) => options[name] !== undefined)) {
-    const changes = await api.get<ProfileChanges>(`/profiles/changes?${queryOf(options, [...WINDOW, ...BEFORE])}`)
+  if (options.beforeRelease !== undefined) {
+    const query = queryOf(options, [...WINDOW, 'beforeRelease'])
+    const changes = await api.get<ProfileChanges>(`/profiles/changes?${query}`)
     return answer(changes, () => changesText(changes))
   }
   const found = await api.get<ProfileFunctions>(`/profiles/functions?${queryOf(options, WINDOW)}`)

@@ -16,7 +16,7 @@ export type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'profiling' | 'c
 
 /** The worker of an event surely had a slice in so much time before it. */
 const BEFORE_MS = 2 * 60_000
-const FIELDS = Object.freeze(['since', 'until', 'worker', 'slot', 'release', 'before'])
+const FIELDS = Object.freeze(['since', 'until', 'worker', 'release', 'before'])
 
 export async function profilesModel (
   { deck, params, now, can }: { deck: Deck, params: URLSearchParams, now: number, can?: Powers }

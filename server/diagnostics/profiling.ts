@@ -13,8 +13,8 @@ export type Profiling = ReturnType<typeof createProfiling>
  * A CPU profile of a few seconds of one worker.
  * `at`: when it began, wall, ms
  */
-type Slice = { at: number, worker: number, slot: number, release: string, name: string }
-export type Window = { since?: number, until?: number, worker?: number, slot?: number, release?: string }
+type Slice = { at: number, worker: number, release: string, name: string }
+export type Window = { since?: number, until?: number, worker?: number, release?: string }
 
 const SLICE_MS = 5000
 /** Each worker is profiled once in this time, or more rarely if there are so many that their turns take longer. */
@@ -23,7 +23,7 @@ const KEPT_MS = 60 * 60_000
 const KEPT_BYTES = 10 * 1024 * 1024
 /** A worker wrote the file, so it may unpack to any size. */
 const MAX_SLICE_BYTES = 16 * 1024 * 1024
-const NAME = /^(\d{13})-w(\d+)-s(\d+)-(r\d+)\.json\.gz$/
+const NAME = /^(\d{13})-w(\d+)-s\d+-(r\d+)\.json\.gz$/
 const unpack = promisify(gunzip)
 
 /**
@@ -129,11 +129,10 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, places, t
   }
 
   /** @returns newest first */
-  function listSlices ({ since = 0, until = Infinity, worker, slot, release }: Window = {}): Slice[] {
+  function listSlices ({ since = 0, until = Infinity, worker, release }: Window = {}): Slice[] {
     return namesIn(folder).flatMap(toSlice) // A slice that has begun before the window reaches into it.
       .filter((each) => each.at + sliceMs > since && each.at < until).filter((each) =>
-        (worker === undefined || each.worker === worker) && (slot === undefined || each.slot === slot) &&
-        (release === undefined || each.release === release)
+        (worker === undefined || each.worker === worker) && (release === undefined || each.release === release)
       ).sort((a, b) => b.at - a.at)
   }
 
@@ -159,6 +158,6 @@ function namesIn (folder: string): string[] {
 }
 
 function toSlice (name: string): Slice[] {
-  const [, at, worker, slot, release] = NAME.exec(name) ?? []
-  return release === undefined ? [] : [{ at: Number(at), worker: Number(worker), slot: Number(slot), release, name }]
+  const [, at, worker, release] = NAME.exec(name) ?? []
+  return release === undefined ? [] : [{ at: Number(at), worker: Number(worker), release, name }]
 }

@@ -466,14 +466,13 @@ export function pastProfileStory ({ isOn, slices, since, until, busyMs, idleMs, 
 
 export function profileChangesStory ({ before, after, functions }: ProfileChanges) {
   const percent = (each: number) => `${each.toFixed(1)} %`
-  const busy = ({ busyMs, idleMs, slices }: { busyMs: number, idleMs: number, slices: number }) =>
-    slices === 0
-      ? 'no profile is kept'
-      : `busy for ${percent(100 * busyMs / Math.max(1, busyMs + idleMs))} of the time, ${slices} profiles`
+  const busy = ({ busyPercent, slices }: ProfileChanges['before']) =>
+    slices === 0 ? 'no profile is kept' : `busy for ${percent(busyPercent)} of the time, ${slices} profiles`
   return {
     text: lines([`Before: ${busy(before)}. After: ${busy(after)}.`, functions.length === 0
       ? 'No function has changed by more than 0.1 % of the time of a worker.'
-      : 'Share of the time of a worker in the function itself, before > after:', ...functions.slice(0, 15).map((each) =>
+      : 'Share of the time of a worker, with what Node.js did for the function, before > after:',
+      ...functions.slice(0, 15).map((each) =>
         clip(
           `- ${percent(each.beforePercent)} > ${percent(each.afterPercent)} ${each.function} ${each.place}${
             each.owner === 'app' ? '' : ` [${each.owner}]`

@@ -273,11 +273,10 @@ function readTools (now: () => number): Record<string, Tool> {
 
     profile_past: { title: 'Where the workers spent their time',
       description:
-        'What ran in a time of the last hour, by continuous profiling: the busiest functions with their lines. With one of `beforeRelease`, `beforeSince`, `beforeUntil`: the functions whose share has changed against that.',
+        'What ran in a time of the last hour, by continuous profiling: the busiest functions with their lines. With `beforeRelease`: the functions whose share has changed against that release.',
       role: 'operator',
       input: z.strictObject({ since: timeParam(now), until: timeParam(now), worker: ID, release: RELEASE,
-        beforeRelease: RELEASE, beforeSince: timeParam(now), beforeUntil: timeParam(now) }),
-      run: async (api, query) => Object.keys(query).some((name) => name.startsWith('before'))
+        beforeRelease: RELEASE }), run: async (api, query: { beforeRelease?: string }) => query.beforeRelease
         ? texts.profileChangesStory(await api.get('/profiles/changes', query))
         : texts.pastProfileStory(await api.get('/profiles/functions', query)) }
   }

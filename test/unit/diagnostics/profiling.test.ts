@@ -3,7 +3,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { compareFunctions } from '../../../server/api/function-changes.ts'
+import { readChanges } from '../../../server/api/profiles.ts'
 import { createProfiling, type Window } from '../../../server/diagnostics/profiling.ts'
 import { toCallTree } from '../../../server/api/call-tree.ts'
 import { tempFolder } from '../../support/folder.ts'
@@ -92,17 +92,16 @@ test('the slices of a window become one profile: of one worker or all, of one re
   assert.deepEqual(await times({}), { 'priceOf src/priceOf.js:10': 400, 'taxOf src/taxOf.js:10': 50 })
   assert.deepEqual(await times({ worker: 2 }), { 'priceOf src/priceOf.js:10': 100, 'taxOf src/taxOf.js:10': 50 })
   assert.deepEqual(await times({ since: NOW + 2 * MINUTE_MS + 5000 }), {}, 'after both')
-  assert.deepEqual(
-    profiling.list({ until: NOW + MINUTE_MS }).map(({ worker, slot, release }) => [worker, slot, release]),
-    [[1, 1, 'r1']]
-  )
+  assert.deepEqual(profiling.list({ until: NOW + MINUTE_MS }).map(({ worker, release }) => [worker, release]), [[1,
+    'r1']])
 
-  const treeOf = async (release: string) =>
-    toCallTree((await profiling.read({ release })).profile, { folder: `/srv/${release}` })
+  const { before, after, functions } = await readChanges(
+    fake({ profiling, releases: { get: (release: string) => ({ path: `/srv/${release}` }) } }),
+    { release: 'r2', beforeRelease: 'r1' }
+  )
+  assert.deepEqual([before.slices, before.busyPercent, after.slices, after.busyPercent], [1, 23.08, 1, 13.04])
   assert.deepEqual(
-    compareFunctions(await treeOf('r1'), await treeOf('r2')).map((
-      { function: name, beforePercent, afterPercent }
-    ) => [name, beforePercent, afterPercent]),
+    functions.map(({ function: name, beforePercent, afterPercent }) => [name, beforePercent, afterPercent]),
     [['priceOf', 23.08, 8.7], ['taxOf', 0, 4.35]]
   )
 })
