@@ -8,7 +8,6 @@ import { count } from '../health.ts'
 import { firstLine, readable } from './readable-text.ts'
 import { AFTER_MS, eventsAround } from './events-around.ts'
 import { readOr } from './read-or.ts'
-import { profilesUrlOf } from './profiles-page.ts'
 import { logsUrlOf } from './shown-event.ts'
 import { SPARK_BOX, sparklineOf } from './sparkline.ts'
 import { foldFrames } from './stack-view.ts'
@@ -53,8 +52,8 @@ const VITALS: readonly { label: string, valueOf: (sample: Sample) => number | nu
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
 export function crashModel (
-  { crashes, history, profiling, id, params, now }: { crashes: Crashes, history: History,
-    profiling?: import('./profiles-page.ts').Deck['profiling'], id: string, params: URLSearchParams, now: number }
+  { crashes, history, id, params, now }: { crashes: Crashes, history: History, id: string,
+    params: URLSearchParams, now: number }
 ) {
   if (!ID.test(id)) throw new DeckError('not-found', `Crash group ${JSON.stringify(id.slice(0, 40))} does not exist`)
   const group = crashes.find(Number(id))
@@ -67,15 +66,15 @@ export function crashModel (
     frequencies: [frequencyOf(crashes, group.id, { now, span: 'day' }),
       frequencyOf(crashes, group.id, { now, span: 'month' })],
     crash: record && toCrash(record, { event: eventOf(history, record), history, lines: crashes.sourceLines(record) }),
-    profilesUrl: record && profiling ? profilesUrlOf(record, profiling) : null, kept: toKept(group, record?.id ?? null),
+    kept: toKept(group, record?.id ?? null),
     keptCount: group.occurrences.length }
 }
 
 /** Renders the page repeatedly, and reads all of the group only after it has changed. */
 export function followCrash (
-  { crashes, history, profiling, id, params, now, render, can }: { crashes: Crashes, history: History,
-    profiling?: import('./profiles-page.ts').Deck['profiling'], id: string, params: URLSearchParams, now: () => number,
-    render: (name: string, model: object) => string, can?: Powers }
+  { crashes, history, id, params, now, render, can }: { crashes: Crashes, history: History,
+    id: string, params: URLSearchParams, now: () => number, render: (name: string, model: object) => string,
+    can?: Powers }
 ): () => { id: string, html: string }[] {
   const names = params.get('crash') ? PINNED : FOLLOWING
   let seen = ''
@@ -87,7 +86,7 @@ export function followCrash (
       const sinceCrashS = Math.floor(Math.min(AFTER_MS, now() - Date.parse(known.lastSeenAt)) / 1000)
       const group = JSON.stringify([known, Math.floor(now() / HOUR_MS), sinceCrashS])
       if (group === seen) return fragments
-      const model = crashModel({ crashes, history, profiling, id, params, now: now() })
+      const model = crashModel({ crashes, history, id, params, now: now() })
       fragments = names.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...model }) }))
       seen = group
     } catch (error) {

@@ -1,3 +1,4 @@
+import { toIso } from '../api/fields.ts'
 import { readWhatRan, type Deck } from '../api/what-ran.ts'
 import { ID } from '../config/id.ts'
 import { DeckError } from '../errors.ts'
@@ -5,7 +6,6 @@ import { causeText } from '../../public/cause-words.ts'
 import { capitalised, formatBytes, formatExactDuration } from '../../public/format.ts'
 import { crashUrlOf } from './crash-kinds.ts'
 import { eventsAround } from './events-around.ts'
-import { profilesUrl, profiledWindow } from './profiles-page.ts'
 import { readOr } from './read-or.ts'
 import { firstLine, readable } from './readable-text.ts'
 import { toShownEvent } from './shown-event.ts'
@@ -18,6 +18,8 @@ type Fact = { name: string, value: string, url: string | null, isTime?: boolean 
 
 const HEADLINE_CHARS = 240
 const MAX_FACT_CHARS = 200
+/** The worker of an event surely had a slice in so much time before it. */
+const RAN_BEFORE_MS = 2 * 60_000
 /** So many exits of a slot are read: some may be later than the event, but of the same millisecond. */
 const MAX_EXITS = 5
 /** A slow spell ends within this time, and so many others may have come since. */
@@ -67,12 +69,30 @@ async function ranModel (event: DeckEvent,
   const window = profiledWindow({ ...event, ...(isSpell && spellOf(event, history)) }, deck.profiling)
   if (window === null) return { profilesUrl: null, ran: null, isSpell }
   const ran = can?.operate ? await readWhatRan(deck, window) : null
-  return { profilesUrl: profilesUrl(window),
+  return { profilesUrl: profilesUrlOf(window),
     ran: ran &&
       { ...ran, isSpell,
         isWaiting: isSpell && ran.busyPercent < WAITING_PERCENT && !ran.functions.some(({ percent, beforePercent }) =>
           percent - (beforePercent ?? 0) >= MORE_PERCENT
         ) }, isSpell }
+}
+
+/**
+ * When a worker was profiled before a moment: in its two minutes, as it has a slice each minute. Of a time with a begin
+ * all workers count. Returns null: no slice of it is kept.
+ */
+function profiledWindow ({ worker, at, since }: { worker?: number | null, at: string, since?: number },
+  profiling: Deck['profiling'])
+{
+  const until = Date.parse(at)
+  const window = { since: since ?? until - RAN_BEFORE_MS, until, ...(worker && { worker }) }
+  const isMeant = worker || since !== undefined
+  return !isMeant || Number.isNaN(window.since) || profiling.list(window).length === 0 ? null : window
+}
+
+function profilesUrlOf ({ since, until, worker }: { since: number, until: number, worker?: number }) {
+  return `/profiles?${new URLSearchParams({ since: toIso(since), until: toIso(until),
+    ...(worker !== undefined && { worker: String(worker) }) })}`
 }
 
 /** The end of a slow spell is in an event of its own. */

@@ -111,8 +111,8 @@ export const PAGES: readonly Page[] = Object.freeze([{ path: '/', view: 'overvie
       gaps: historyGaps({ history, deck }, { isOfCrashes: true }) }), hasFilters: true, fragments: CRASHES_FRAGMENTS },
   { path: '/crashes/:id', view: 'crash',
     model: ({ deck, history, params, id, now }) =>
-      crashModel({ crashes: deck.crashes, history, profiling: deck.profiling, id, params, now: now() }),
-    follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, profiling: deck.profiling, ...asked }) }, {
+      crashModel({ crashes: deck.crashes, history, id, params, now: now() }),
+    follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, ...asked }) }, {
   path: '/logs',
   view: 'logs',
   model: ({ deck, params, now }) => logsModel({ deck, params, now }),
