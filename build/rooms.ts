@@ -82,8 +82,9 @@ const ROOMS: Record<string, Room> = {
     may: ['api/', 'config/', 'manual.ts', 'preview-facts.ts', 'system/one-line.ts', '../public/format.ts'],
     never: OF_THE_CLUSTER },
   api: { because: ADMIN,
-    may: ['config/', 'doctor/finding.ts', 'events/kinds.ts', 'events/notices.ts', 'vitals/columns.ts',
-      '../public/log-levels.ts', '../public/log-query.ts', '../public/readable-text.ts'], never: OF_THE_CLUSTER },
+    may: ['config/', 'diagnostics/merged-profile.ts', 'doctor/finding.ts', 'events/kinds.ts', 'events/notices.ts',
+      'vitals/columns.ts', '../public/log-levels.ts', '../public/log-query.ts', '../public/readable-text.ts'],
+    never: OF_THE_CLUSTER },
   dashboard: { because: ADMIN,
     may: ['api/', 'config/', 'cron-words.ts', 'doctor/finding.ts', 'doctor/node-lines.ts', 'events/', 'held-words.ts',
       'health.ts', 'last-known.ts', 'manual.ts', 'preview-facts.ts', 'system/built.ts', 'system/loopback.ts',
@@ -127,11 +128,11 @@ const ROOMS: Record<string, Room> = {
 const ORDER = ['node-needed.js', 'run-on.js', 'api/shapes.ts', 'errors.ts', 'causes.ts', 'problem.ts', 'cron-words.ts',
   'held-words.ts', '../public/format.ts', '../public/log-levels.ts', '../public/log-query.ts', '../public/log-text.ts',
   '../public/readable-text.ts', 'launch', 'events', 'lifecycle', '../db', 'system', 'config', '../workers', 'systemd',
-  'programs', 'vitals', 'crashes', 'crash-reasons.ts', 'health.ts', 'logs', 'releases', 'keeper',
-  'cluster', 'jobs', 'diagnostics', 'telemetry', 'alerts', 'doctor', 'last-known.ts', 'fleet', 'preview.ts',
-  'preview-facts.ts', 'deck.ts', 'api', 'figures.ts', '../public', 'manual.ts', 'dashboard', 'mcp', 'admin', 'handover',
-  'terminal.ts', 'app', 'import', 'host', 'backup', 'library', 'index.ts', 'not-loaded.ts', 'cli', 'command-line.ts',
-  'compile-cache.js', 'own-code.js', 'run-here.js', 'cli.js']
+  'programs', 'vitals', 'crashes', 'crash-reasons.ts', 'health.ts', 'logs', 'releases', 'keeper', 'cluster', 'jobs',
+  'diagnostics', 'telemetry', 'alerts', 'doctor', 'last-known.ts', 'fleet', 'preview.ts', 'preview-facts.ts', 'deck.ts',
+  'api', 'figures.ts', '../public', 'manual.ts', 'dashboard', 'mcp', 'admin', 'handover', 'terminal.ts', 'app',
+  'import', 'host', 'backup', 'library', 'index.ts', 'not-loaded.ts', 'cli', 'command-line.ts', 'compile-cache.js',
+  'own-code.js', 'run-here.js', 'cli.js']
 
 /**
  * @param file from the top

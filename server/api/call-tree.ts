@@ -1,4 +1,5 @@
 import { readable } from '../../public/readable-text.ts'
+import { createMergedProfile, keyOf, type CallFrame } from '../diagnostics/merged-profile.ts'
 
 /**
  * Where the time of a CPU profile went, as a tree of calls. The profiled process wrote it, so nothing in it is believed:
@@ -19,11 +20,16 @@ export type Frame = {
   selfMs: number,
   /** with all that it called */
   totalMs: number,
+  /** how often it was seen in a line */
+  ticks: ReadonlyMap<number, number>,
   parent: Frame | null,
   /** by time, most first */
   children: Frame[]
 }
-type HotFunction = Pick<Frame, 'key' | 'name' | 'place' | 'path' | 'owner' | 'selfMs' | 'totalMs'>
+/** `line`: with the most time; null: not known */
+type HotFunction = Pick<Frame, 'key' | 'name' | 'place' | 'path' | 'owner' | 'selfMs' | 'totalMs'> & {
+  line: number | null
+}
 export type CallTree = {
   root: Frame,
   /** in which nothing ran */
@@ -32,8 +38,6 @@ export type CallTree = {
   functions: HotFunction[]
 }
 
-/** V8 itself records no deeper stacks. */
-const MAX_DEPTH = 300
 const MAX_NAME_CHARS = 200
 const MAX_PLACE_CHARS = 400
 const IDLE = '(idle)'
@@ -44,106 +48,36 @@ const PACKAGE = /[\\/]node_modules[\\/]/
  * @throws {TypeError} it is no CPU profile
  */
 export function toCallTree (profile: unknown, { folder = '' }: { folder?: string } = {}): CallTree {
-  if (!isProfile(profile)) throw new TypeError('This file is no CPU profile.')
-  const { nodes, root: start } = readNodes(profile)
-  const selfUs = timesOf(profile)
-  const root = frameOf('', { name: 'All', place: '', path: '', owner: 'engine' }, null)
-  const frames = [root]
-  /** children by key */
-  const below: Map<Frame, Map<string, Frame>> = new Map()
-  let idleUs = 0
-  const seen = new Set([start])
-  const waiting = [{ id: start, frame: root, depth: 0 }]
-  for (let next = waiting.pop(); next; next = waiting.pop()) {
-    const { id, frame, depth } = next
-    frame.selfMs += (selfUs.get(id) ?? 0) / 1000
-    for (const child of nodes.get(id)?.children ?? []) {
-      const node = nodes.get(child)
-      // Each node counts once, as nodes may form a loop.
-      if (!node || seen.has(child)) continue
-      seen.add(child)
-      if (node.callFrame.functionName === IDLE) idleUs += selfUs.get(child) ?? 0
-      else waiting.push({ id: child, frame: depth >= MAX_DEPTH ? frame : frameBelow(frame, node.callFrame),
-          depth: depth + 1 })
-    }
-  }
-  addUp()
-  return { root, idleMs: idleUs / 1000, functions: functionsOf(frames) }
-
-  /** @returns the same for two nodes of one function */
-  function frameBelow (parent: Frame, callFrame: CallFrame): Frame {
-    const key = keyOf(callFrame)
-    const siblings = below.get(parent) ?? new Map()
-    const known = siblings.get(key)
-    if (known) return known
-    const frame = frameOf(key, describeFrame(callFrame, folder), parent)
-    below.set(parent, siblings.set(key, frame))
-    parent.children.push(frame)
-    frames.push(frame)
-    return frame
-  }
-
-  /** Parents come before their children. */
-  function addUp () {
-    for (let index = frames.length - 1; index >= 0; index--) {
-      const frame = frames[index]
-      frame.totalMs += frame.selfMs
-      if (frame.parent) frame.parent.totalMs += frame.totalMs
-      frame.children.sort((a, b) => b.totalMs - a.totalMs)
-    }
-  }
-}
-
-type CallFrame = { functionName: string, url: string, lineNumber: number, columnNumber: number }
-type Node = { callFrame: CallFrame, children: unknown[] }
-/** what of it is checked */
-type Profile = { nodes: unknown[], samples: unknown[], timeDeltas?: unknown, startTime?: unknown, endTime?: unknown }
-
-function isProfile (profile: unknown): profile is Profile {
   const { nodes, samples } = Object(profile)
-  return Array.isArray(nodes) && nodes.length > 0 && Array.isArray(samples)
-}
-
-/** @returns by id */
-function readNodes (profile: Profile): { nodes: Map<unknown, Node>, root: unknown } {
-  const nodes: Map<unknown, Node> = new Map()
-  for (const node of profile.nodes) {
-    const { id, callFrame, children } = Object(node)
-    const { functionName, url, lineNumber, columnNumber } = Object(callFrame)
-    nodes.set(id, {
-      callFrame: { functionName: String(functionName ?? ''), url: String(url ?? ''), lineNumber: Number(lineNumber),
-        columnNumber: Number(columnNumber) },
-      children: Array.isArray(children) ? children : []
-    })
+  if (!Array.isArray(nodes) || nodes.length === 0 || !Array.isArray(samples))
+    throw new TypeError('This file is no CPU profile.')
+  const merged = createMergedProfile()
+  merged.add(profile)
+  const root = frameOf('', { name: 'All', place: '', path: '', owner: 'engine' }, null)
+  const frames = new Map([[merged.all[0].id, root]])
+  let idleMs = 0
+  for (const { id, us, ticks, below } of merged.all) {
+    const frame = frames.get(id)
+    if (!frame) continue
+    frame.selfMs = us / 1000
+    frame.ticks = ticks
+    for (const child of below.values()) {
+      if (child.frame.functionName === IDLE) idleMs += child.us / 1000
+      else frames.set(child.id, frameOf(keyOf(child.frame), describeFrame(child.frame, folder), frame))
+    }
   }
-  return { nodes, root: Object(profile.nodes[0]).id }
-}
-
-/** A sample holds until the next one. Returns µs by node. */
-function timesOf ({ samples, timeDeltas, startTime, endTime }: Profile): Map<unknown, number> {
-  const deltas = Array.isArray(timeDeltas) ? timeDeltas : []
-  const times: Map<unknown, number> = new Map()
-  let elapsed = microseconds(deltas[0])
-  for (let index = 0; index < samples.length; index++) {
-    const isLast = index === samples.length - 1
-    const lasted = microseconds(isLast ? Number(endTime) - Number(startTime) - elapsed : deltas[index + 1])
-    elapsed += lasted
-    times.set(samples[index], (times.get(samples[index]) ?? 0) + lasted)
+  const all = [...frames.values()]
+  for (const frame of all.reverse()) {
+    frame.totalMs += frame.selfMs
+    if (frame.parent) frame.parent.totalMs += frame.totalMs
+    frame.parent?.children.push(frame)
+    frame.children.sort((a, b) => b.totalMs - a.totalMs)
   }
-  return times
-}
-
-/** The clock of a profile may go back a little. */
-function microseconds (value: unknown) {
-  return typeof value === 'number' && Number.isFinite(value) ? Math.max(0, value) : 0
+  return { root, idleMs, functions: functionsOf(all.reverse()) }
 }
 
 function frameOf (key: string, about: Pick<Frame, 'name' | 'place' | 'path' | 'owner'>, parent: Frame | null): Frame {
-  return { key, ...about, selfMs: 0, totalMs: 0, parent, children: [] }
-}
-
-function keyOf ({ functionName, url, lineNumber, columnNumber }: CallFrame) {
-  return JSON.stringify([functionName, url, lineNumber, columnNumber])
+  return { key, ...about, selfMs: 0, totalMs: 0, ticks: new Map(), parent, children: [] }
 }
 
 function describeFrame ({ functionName, url, lineNumber }: CallFrame,
@@ -174,15 +108,19 @@ function ownerOf (url: string): Frame['owner'] {
 
 /** `frames`: the root first */
 function functionsOf (frames: Frame[]): HotFunction[] {
-  const functions: Map<string, HotFunction> = new Map()
-  for (const { key, name, place, path, owner, selfMs, totalMs, parent } of frames.slice(1)) {
-    const known = functions.get(key) ?? { key, name, place, path, owner, selfMs: 0, totalMs: 0 }
+  const functions: Map<string, HotFunction & { lines: Map<number, number> }> = new Map()
+  for (const { key, name, place, path, owner, selfMs, totalMs, ticks, parent } of frames.slice(1)) {
+    const known = functions.get(key) ??
+      { key, name, place, path, owner, selfMs: 0, totalMs: 0, line: null, lines: new Map() }
     known.selfMs += selfMs
     // The time of a recursive call counts once.
     if (!isBelow(parent, key)) known.totalMs += totalMs
+    for (const [line, count] of ticks) known.lines.set(line, (known.lines.get(line) ?? 0) + count)
     functions.set(key, known)
   }
-  return [...functions.values()].sort((a, b) => b.selfMs - a.selfMs || b.totalMs - a.totalMs)
+  return [...functions.values()].map(({ lines, ...each }) => ({ ...each,
+    line: [...lines].sort((a, b) => b[1] - a[1])[0]?.[0] ?? null })
+  ).sort((a, b) => b.selfMs - a.selfMs || b.totalMs - a.totalMs)
 }
 
 function isBelow (frame: Frame | null, key: string) {

@@ -38,10 +38,7 @@ export function functionsOf (profile: unknown, item: Pick<Diagnostic, 'release' 
   deck: Parameters<typeof hotFunctions>[2]): HotFunctions
 {
   const { root, idleMs, functions } = treeOf(profile, folderOf(deck, item.release))
-  const lines = hottestLines(Object(profile))
-  const busiest = functions.filter(({ selfMs }) => selfMs > 0).slice(0, MAX_FUNCTIONS).map((each) => ({ ...each,
-    line: lines.get(each.key) ?? null })
-  )
+  const busiest = functions.filter(({ selfMs }) => selfMs > 0).slice(0, MAX_FUNCTIONS)
   const sources = sourcesOf(busiest, item, deck)
   return { busyMs: rounded(root.totalMs), idleMs: rounded(idleMs),
     functions: busiest.map(({ name, place, owner, selfMs, totalMs, line }, index) => ({ function: name, place, owner,
@@ -77,27 +74,6 @@ export function folderOf ({ releases }: Pick<Parameters<typeof hotFunctions>[2],
     // Its places stay whole.
     return ''
   }
-}
-
-/** V8 counts ticks by line. `profile`: that is one. @returns by the key of a function */
-export function hottestLines (profile: { nodes: unknown[] }): Map<string, number> {
-  const ticks: Map<string, Map<number, number>> = new Map()
-  for (const node of profile.nodes) {
-    const { callFrame, positionTicks } = Object(node)
-    const { functionName, url, lineNumber, columnNumber } = Object(callFrame)
-    const key = JSON.stringify([String(functionName ?? ''), String(url ?? ''), Number(lineNumber),
-      Number(columnNumber)])
-    const known = ticks.get(key) ?? new Map()
-    for (const each of Array.isArray(positionTicks) ? positionTicks : [])
-      known.set(each?.line, (known.get(each?.line) ?? 0) + Number(each?.ticks))
-    ticks.set(key, known)
-  }
-  return new Map([...ticks].flatMap(([key, lines]) => {
-    const [hottest] = [...lines].filter(([line, count]) => Number.isSafeInteger(line) && line > 0 && count > 0).sort((a,
-      b) => b[1] - a[1]
-    )
-    return hottest ? [[key, hottest[0]]] : []
-  }))
 }
 
 function sourcesOf (functions: { path: string, owner: string, name: string, line: number | null }[],

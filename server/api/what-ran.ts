@@ -1,5 +1,5 @@
 import { toCallTree, type Frame } from './call-tree.ts'
-import { folderOf, hottestLines } from './hot-functions.ts'
+import { folderOf } from './hot-functions.ts'
 import type { Window } from '../diagnostics/profiling.ts'
 
 /**
@@ -46,8 +46,8 @@ function moreOf ({ percent, beforePercent }: { percent: number, beforePercent: n
 export async function sharesOf (deck: Pick<Deck, 'profiling' | 'releases'>, window: Window) {
   const { profile, slices } = await deck.profiling.read(window)
   const { release = '', at = 0 } = slices[0] ?? {}
-  const lines = hottestLines(profile)
-  const { root, idleMs } = toCallTree(profile, { folder: folderOf(deck, release) })
+  const { root, idleMs, functions } = toCallTree(profile, { folder: folderOf(deck, release) })
+  const lines = new Map(functions.map(({ key, line }) => [key, line]))
   const allMs = root.totalMs + idleMs
   const shares: Map<string, Share> = new Map()
   const waiting = [{ frame: root, owner: root }]

@@ -52,8 +52,8 @@ const VITALS: readonly { label: string, valueOf: (sample: Sample) => number | nu
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
 export function crashModel (
-  { crashes, history, id, params, now }: { crashes: Crashes, history: History, id: string,
-    params: URLSearchParams, now: number }
+  { crashes, history, id, params, now }: { crashes: Crashes, history: History, id: string, params: URLSearchParams,
+    now: number }
 ) {
   if (!ID.test(id)) throw new DeckError('not-found', `Crash group ${JSON.stringify(id.slice(0, 40))} does not exist`)
   const group = crashes.find(Number(id))
@@ -66,15 +66,13 @@ export function crashModel (
     frequencies: [frequencyOf(crashes, group.id, { now, span: 'day' }),
       frequencyOf(crashes, group.id, { now, span: 'month' })],
     crash: record && toCrash(record, { event: eventOf(history, record), history, lines: crashes.sourceLines(record) }),
-    kept: toKept(group, record?.id ?? null),
-    keptCount: group.occurrences.length }
+    kept: toKept(group, record?.id ?? null), keptCount: group.occurrences.length }
 }
 
 /** Renders the page repeatedly, and reads all of the group only after it has changed. */
 export function followCrash (
-  { crashes, history, id, params, now, render, can }: { crashes: Crashes, history: History,
-    id: string, params: URLSearchParams, now: () => number, render: (name: string, model: object) => string,
-    can?: Powers }
+  { crashes, history, id, params, now, render, can }: { crashes: Crashes, history: History, id: string,
+    params: URLSearchParams, now: () => number, render: (name: string, model: object) => string, can?: Powers }
 ): () => { id: string, html: string }[] {
   const names = params.get('crash') ? PINNED : FOLLOWING
   let seen = ''

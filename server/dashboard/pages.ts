@@ -112,16 +112,15 @@ export const PAGES: readonly Page[] = Object.freeze([{ path: '/', view: 'overvie
   { path: '/crashes/:id', view: 'crash',
     model: ({ deck, history, params, id, now }) =>
       crashModel({ crashes: deck.crashes, history, id, params, now: now() }),
-    follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, ...asked }) }, {
-  path: '/logs',
-  view: 'logs',
-  model: ({ deck, params, now }) => logsModel({ deck, params, now }),
+    follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, ...asked }) }, { path: '/logs', view: 'logs',
+  model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true }, { path: '/profiles',
+  view: 'profiles', model: ({ deck, params, now, can }) => profilesModel({ deck, params, now: now(), can }) }, {
+  path: '/routes',
+  view: 'routes',
+  model: ({ deck, params, now }) => routesModel({ deck, params, now: now() }),
+  fragments: ROUTES_FRAGMENTS,
   hasFilters: true
-}, { path: '/profiles', view: 'profiles',
-  model: ({ deck, params, now, can }) => profilesModel({ deck, params, now: now(), can }) }, { path: '/routes',
-  view: 'routes', model: ({ deck, params, now }) => routesModel({ deck, params, now: now() }),
-  fragments: ROUTES_FRAGMENTS, hasFilters: true }, { path: '/checks', view: 'checks',
-  model: ({ deck }) => checksModel({ deck }) }, { path: '/access', view: 'access',
+}, { path: '/checks', view: 'checks', model: ({ deck }) => checksModel({ deck }) }, { path: '/access', view: 'access',
   model: ({ now, ...asked }) => accessModel({ ...asked, now: now() }), follow: followAccess }, { path: '/settings',
   view: 'settings', model: settingsPageModel, follow: followSettings, hasFilters: true }, { path: '/alerts',
   view: 'alerts', model: ({ deck, can, params, now }) => alertsModel({ alerts: deck.alerts, can, params, now: now() }),

@@ -4,6 +4,9 @@
  */
 export type CallFrame = { functionName: string, scriptId: string, url: string, lineNumber: number,
   columnNumber: number }
+/** A function as it was called from its caller, in all profiles together. `us`: in the function itself; `ticks`: by line */
+export type Merged = { id: number, frame: CallFrame, below: Map<string, Merged>, ticks: Map<number, number>,
+  us: number }
 export type Node = { id: number, callFrame: CallFrame, children: number[],
   positionTicks: { line: number, ticks: number }[] }
 export type Profile = { nodes: Node[], samples: number[], timeDeltas: number[], startTime: number, endTime: number }
@@ -13,19 +16,21 @@ const MAX_NODES = 50_000
 const MAX_DEPTH = 300
 
 export function createMergedProfile () {
-  /** parents come before their children */
   const all: Merged[] = []
   const root = createNode({ functionName: '(root)', scriptId: '0', url: '', lineNumber: -1, columnNumber: -1 })
 
   return {
-    /** `profile`: with one sample for each node */
-    add (profile: unknown, { from, to }: { from: string | null, to: string | null }) {
-      const { nodes, samples, timeDeltas, endTime } = Object(profile)
+    /** Callers come before what they called; the root is the first. */
+    all,
+
+    /** `from`: where the files of its release are, which count as those in `to` */
+    add (profile: unknown, { from, to }: { from: string | null, to: string | null } = { from: null, to: null }) {
+      const { nodes, samples, timeDeltas, startTime, endTime } = Object(profile)
       if (![nodes, samples, timeDeltas].every(Array.isArray) || nodes.length === 0) return
       const known = new Map<unknown, Record<string, unknown>>(
         nodes.map((node: unknown) => [Object(node).id, Object(node)])
       )
-      const times = timesOf(samples, timeDeltas, endTime)
+      const times = timesOf(samples, timeDeltas, Number(endTime) - Number(startTime))
       const first = Object(nodes[0]).id
       const seen = new Set([first])
       const waiting = [{ id: first, into: root, depth: 0 }]
@@ -59,8 +64,6 @@ export function createMergedProfile () {
     }
   }
 
-  type Merged = { id: number, frame: CallFrame, below: Map<string, Merged>, ticks: Map<number, number>, us: number }
-
   function createNode (frame: CallFrame): Merged {
     const made = { id: all.length + 1, frame, below: new Map(), ticks: new Map(), us: 0 }
     all.push(made)
@@ -68,7 +71,7 @@ export function createMergedProfile () {
   }
 
   function childOf (parent: Merged, frame: CallFrame): Merged {
-    const key = JSON.stringify([frame.functionName, frame.url, frame.lineNumber, frame.columnNumber])
+    const key = keyOf(frame)
     const known = parent.below.get(key)
     if (known) return known
     // Its time is its caller's then.
@@ -77,6 +80,11 @@ export function createMergedProfile () {
     parent.below.set(key, made)
     return made
   }
+}
+
+/** @returns the same for one function, wherever it was called */
+export function keyOf ({ functionName, url, lineNumber, columnNumber }: CallFrame): string {
+  return JSON.stringify([functionName, url, lineNumber, columnNumber])
 }
 
 function frameOf (callFrame: unknown, from: string | null, to: string | null): CallFrame {
@@ -92,12 +100,13 @@ function moved (url: string, from: string | null, to: string | null) {
   return url
 }
 
-/** @returns µs by node */
-function timesOf (samples: unknown[], deltas: unknown[], endTime: unknown): Map<unknown, number> {
+/** A sample holds until the next one. @returns µs by node */
+function timesOf (samples: unknown[], deltas: unknown[], wholeUs: number): Map<unknown, number> {
   const times: Map<unknown, number> = new Map()
-  let elapsed = 0
+  let elapsed = Number(deltas[0]) || 0
   samples.forEach((id, index) => {
-    const us = Number(index === samples.length - 1 ? Number(endTime) - elapsed : deltas[index + 1])
+    const us = index === samples.length - 1 ? wholeUs - elapsed : Number(deltas[index + 1])
+    // The clock of a profile may go back a little.
     if (!(us > 0 && us < Infinity)) return
     elapsed += us
     times.set(id, (times.get(id) ?? 0) + us)
