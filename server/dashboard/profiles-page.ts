@@ -53,6 +53,6 @@ export async function profilesModel (
 export function toBusiest ({ busyMs, functions }: Pick<HotFunctions, 'busyMs' | 'functions'>) {
   return { problem: null,
     functions: functions.map((each) => ({ ...each, percent: 100 * each.selfMs / busyMs,
-      note: `with all that it calls ${formatPercent(100 * each.totalMs / busyMs)}` })
+      beside: `with all that it calls ${formatPercent(100 * each.totalMs / busyMs)}` })
     ) }
 }
