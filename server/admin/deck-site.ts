@@ -93,7 +93,7 @@ export function createDeckSite (parts: DeckSiteParts) {
 export function operationsOf (parts: DeckSiteParts, describe: () => object): Mount[] {
   const { access } = parts
   const stream = { ...parts, authenticate: access.sessions.authenticate, streams: new Map() }
-  return [{ base: '/api/v1',
+  const mounts: Mount[] = [{ base: '/api/v1',
     groups: { Cluster: { about: 'The state of the cluster, and its size.', resources: clusterResources(parts) },
       Notices: { about: 'Problems that nobody has acknowledged.', resources: noticeResources(parts) },
       Configuration: { about: 'The settings of the master.', resources: configResources(parts) },
@@ -124,7 +124,8 @@ export function operationsOf (parts: DeckSiteParts, describe: () => object): Mou
       Probes: { about: 'For load balancers and Prometheus.',
         resources: { ...probeResources(parts), ...metricsResources(parts) } },
       Agents: { about: 'For agents, by the Model Context Protocol.',
-        resources: mcpResources({ ...parts, takesApp: false, hasFleet: () => parts.deck.fleet !== null, about: () =>
-          parts.deck.snapshot().master }) }
+        resources: mcpResources({ ...parts, takesApp: false, hasFleet: () => parts.deck.fleet !== null, groups: () =>
+          mounts[0].groups, about: () => parts.deck.snapshot().master }) }
     } }]
+  return mounts
 }

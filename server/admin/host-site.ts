@@ -73,7 +73,8 @@ export function hostOperations (
       Probes: { about: 'For load balancers and Prometheus.',
         resources: { ...hostProbeResources({ apps }), ...hostMetricsResources({ apps }) } },
       Agents: { about: 'For agents, by the Model Context Protocol.',
-        resources: mcpResources({ ask, now, log, takesApp: true, about: apps.about }) }
+        resources: mcpResources({ ask, now, log, takesApp: true, groups: () => appOperations()[0].groups,
+          about: apps.about }) }
     } }]
 }
 

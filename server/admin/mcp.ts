@@ -3,6 +3,7 @@ import { operation, type Resource } from '../api/endpoint.ts'
 import { ROLE } from '../api/fields.ts'
 import { ROLES } from '../api/roles.ts'
 import type { ServerResponse } from 'node:http'
+import type { Mount } from '../api/openapi.ts'
 import type { InProcessTransport } from './in-process-transport.ts'
 import type { Log } from '../system/log.ts'
 
@@ -22,10 +23,11 @@ const ASKED = z.looseObject({ jsonrpc: z.literal('2.0').describe('"2.0"'),
   params: z.looseObject({}).optional().describe('an object') }).meta({ description: 'one JSON-RPC 2.0 message',
     examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] })
 
-/** `takesApp`: a tool is told which app of the host it is for */
+/** `takesApp`: a tool is told which app of the host it is for; `groups`: operations of an app */
 export function mcpResources (
-  { ask, takesApp, hasFleet = () => false, about, now, log }: { ask: Ask, takesApp: boolean, hasFleet?: () => boolean,
-    about: () => { version: string }, now: () => number, log: Pick<Log, 'error'> }
+  { ask, takesApp, hasFleet = () => false, groups, about, now, log }: { ask: Ask, takesApp: boolean,
+    hasFleet?: () => boolean, groups: () => Mount['groups'], about: () => { version: string }, now: () => number,
+    log: Pick<Log, 'error'> }
 ): Record<string, Resource> {
   /** with the first message, as most masters get none */
   let loaded: ReturnType<typeof loadAll> | null = null
@@ -67,8 +69,8 @@ export function mcpResources (
     ])
     const report = (error: unknown) => log.error({ err: error }, 'a tool of an agent failed')
     return { answerMessage,
-      toolsFor: createToolbox({ takesApp, version: about().version, now, confirmations: createConfirmations({ now }),
-        report }) }
+      toolsFor: createToolbox({ takesApp, version: about().version, now, groups,
+        confirmations: createConfirmations({ now }), report }) }
   }
 }
 

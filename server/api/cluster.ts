@@ -165,7 +165,8 @@ export function clusterResources (
     },
 
     '/workers/:id/kill': {
-      POST: operation({ name: 'killWorker', summary: 'Kills one worker by SIGKILL; the next one starts at once',
+      POST: operation({ name: 'killWorker',
+        summary: 'Kills one worker by SIGKILL: its open requests are lost, and the next one starts at once',
         role: 'operator', cli: 'clusterdeck kill {id}', status: 202, problems: ['not-found', 'stopping'],
         answer: z.strictObject({ worker: NUMBER }), handle ({ id, auth }) {
         findWorker(id)

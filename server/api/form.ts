@@ -34,7 +34,8 @@ export function hasNeeded (place: Place, fields: Fields): boolean {
   return neededBy(place).every((name) => textOf(fields[name]) !== '')
 }
 
-function neededBy ({ operation: { body }, path }: Place): string[] {
+/** @returns the names of its parameters and fields that have no default */
+export function neededBy ({ operation: { body }, path }: Place): string[] {
   return [...namesIn(path),
     ...Object.entries(body?.shape ?? {}).flatMap(([name, field]) =>
       z.safeParse(field, undefined).success ? [] : [name]

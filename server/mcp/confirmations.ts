@@ -5,12 +5,9 @@ import { randomBytes } from 'node:crypto'
  * with the master, whose successor asks for a new preview.
  */
 export type Confirmations = ReturnType<typeof createConfirmations>
-/**
- * `seen`: what a
- * rollout was previewed by, and what of that preview has to be the same still
- */
-export type Order = { what: string, method: string, path: string, body?: unknown, headers: Record<string, string>,
-  seen?: { body: object, fixed: string } }
+/** `fixed`: what of the preview of a deploy or a rollback has to be the same still */
+export type Order = { what: string, method: string, path: string, body?: object, headers: Record<string, string>,
+  fixed?: string }
 type Kept = { order: Order, holder: string, base: string, until: number, done: Promise<unknown> | null }
 
 const VALID_MS = 15 * 60_000

@@ -311,7 +311,7 @@ export function rolloutsStory ({ items }: { items: Rollout[] }): Told {
   }
 }
 
-function rolloutLine (
+export function rolloutLine (
   { id, kind, state, from, to, actor, client, note, startedAt, finishedAt, progress, reason, crashes }: Rollout
 ) {
   return `rollout ${id}: ${kind} from ${from} to ${to ?? '?'}, ${state}, by ${actor}${

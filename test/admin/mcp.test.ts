@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
+import { STEERING } from '../../server/config/steering.ts'
 import { runCommandLine } from '../../server/command-line.ts'
 import { aMember, createFakeFleet } from '../support/fake-fleet.ts'
 import { startAdmin, startHostAdmin, START_MS, TOKEN } from '../support/admin.ts'
@@ -13,7 +14,7 @@ type Result = { isError: boolean, content: { text: string }[], tools: Tool[], pr
   capabilities: object, serverInfo: { name: string }, resultType: string, supportedVersions: string[],
   cacheScope: string, ttlMs: number, _meta: Record<string, { name: string }> }
 type Tool = { name: string, annotations: { readOnlyHint: boolean },
-  inputSchema: { properties: { change: { enum: string[] } } } }
+  inputSchema: { properties: { operation: { enum: string[] } } } }
 type How = { path?: string, token?: string, headers?: Record<string, string> }
 
 const MODERN = '2026-07-28'
@@ -162,9 +163,10 @@ test('a change is previewed, then confirmed, and done once, for who has previewe
     201
   )
   const ada = { ...OPERATOR, token }
-  const preview = async (input: object) => (await call(admin, 'preview_change', input, ada)).data.confirmation
-  const scale = await preview({ change: 'scale', workers: 4 })
-  const restart = await preview({ change: 'restart', note: 'new certificates' })
+  const preview = async (operation: string, input: object) =>
+    (await call(admin, 'preview_change', { operation, input }, ada)).data.confirmation
+  const scale = await preview('setScale', { workers: 4 })
+  const restart = await preview('startRollout', { kind: 'restart', note: 'new certificates' })
   assert.deepEqual(admin.deck.dispatched, [])
 
   assert.match((await call(admin, 'confirm_change', { confirmation: scale }, OPERATOR)).text,
@@ -185,24 +187,28 @@ test('a change is previewed, then confirmed, and done once, for who has previewe
 test('what has moved since the preview, what is too old or misplaced, is refused and changes nothing', async (t) => {
   const admin = await startAdmin(t)
   const admins = { path: '/mcp?role=admin' }
-  const textOf = async (input: object) => (await call(admin, 'preview_change', input, admins)).text
-  const { data: { confirmation } } = await call(admin, 'preview_change', { change: 'scale', workers: 4 }, admins)
+  const preview = (operation: string, input: object) => call(admin, 'preview_change', { operation, input }, admins)
+  const { data: { confirmation } } = await preview('setScale', { workers: 4 })
   await admin.api('put', '/api/v1/scale').send({ workers: 3 }).expect(200)
   assert.match((await call(admin, 'confirm_change', { confirmation }, admins)).text,
     /has set it to 3 workers since you opened this/)
-  const late = await call(admin, 'preview_change', { change: 'scale', workers: 5 }, admins)
+  const late = await preview('setScale', { workers: 5 })
   admin.clock.advance(16 * 60_000)
   assert.match((await call(admin, 'confirm_change', { confirmation: late.data.confirmation }, admins)).text,
     /preview the change again/)
-  assert.match(await textOf({ change: 'scale' }), /^workers: expected with the change scale/)
-  assert.match(await textOf({ change: 'scale', workers: 2, worker: 1 }),
-    /^worker: expected nothing with the change scale, which takes workers/)
-  assert.match(await textOf({ change: 'set-options', options: { 'drain.deadline': 1 } }),
-    /There is no option "drain.deadline"/)
-  assert.match(await textOf({ change: 'set-options', options: { 'drain.deadlineMs': 5000 } }),
-    /drain\.deadlineMs: \d+ → 5000/)
-  assert.match(await textOf({ change: 'set-options', options: {} }), /^options: expected .*\(invalid-argument\)$/)
-  assert.match(await textOf({ change: 'explode' }), /^change: expected .*\(invalid-argument\)$/)
+  for (const [operation, input, expected] of [['setScale', {},
+    /^workers: expected an integer from 1 .*received nothing/], ['setScale', { workers: 2, id: 1 },
+    /^id: expected one of workers, received 1 \(invalid-argument\)$/], ['killWorker', {},
+    /^id: expected a positive integer, received nothing/], ['killWorker', { id: 1, force: true },
+    /^force: expected no such name/], ['startRollout', { kind: 'deploy', release: 'r1' },
+    /^release: expected nothing with kind "deploy"/], ['changeConfig', { 'drain.deadline': 1 },
+    /There is no option "drain.deadline"/], ['changeConfig', { 'drain.deadlineMs': 5000 },
+    /drain\.deadlineMs: \d+ → 5000/], ['changeConfig', {},
+    /^input: expected a JSON object of options .*\(invalid-argument\)$/], ['stopMaster', {},
+    /^operation: .*\(invalid-argument\)$/]] as [string, object, RegExp][])
+  {
+    assert.match((await preview(operation, input)).text, expected)
+  }
   assert.deepEqual(admin.deck.dispatched.map(({ workers }) => workers), [3])
 })
 
@@ -214,36 +220,29 @@ test('each change can be previewed and confirmed, and is the operation of the AP
     frames: [], causes: [], requests: [], memory: null, stderr: [], vitals: [] }, { culprit: 'total (price.js)' })
   const admins = { path: '/mcp?role=admin' }
   const { body: { result: { tools } } } = await send(admin, request('tools/list'), admins)
-  const names = new Set(tools.find(({ name }) => name === 'preview_change')?.inputSchema.properties.change.enum)
-  for (const [change, input, done] of [['restart-worker', { worker: 1 }, 'POST /api/v1/workers/1/restart'], [
-    'pause-rollout',
-    { rollout: 1 },
-    'POST /api/v1/rollouts/1/pause'
-  ], ['resume-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/resume'], ['promote-rollout', { rollout: 1 },
-    'POST /api/v1/rollouts/1/promote'], ['retry-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/retry'], [
-    'abort-rollout',
-    { rollout: 1 },
-    'POST /api/v1/rollouts/1/abort'
-  ], ['deploy', {}, 'POST /api/v1/rollouts'], ['rollback', { release: 'r1' }, 'POST /api/v1/rollouts'], ['deploy', {
+  const names = new Set(tools.find(({ name }) => name === 'preview_change')?.inputSchema.properties.operation.enum)
+  const ofRollout = STEERING.map((type) => [`${type}Rollout`, { id: 1 }, `POST /api/v1/rollouts/1/${type}`])
+  for (const [operation, input, done] of [['restartWorker', { id: 1 }, 'POST /api/v1/workers/1/restart'], ...ofRollout,
+    ['startRollout', { kind: 'deploy' }, 'POST /api/v1/rollouts'], ['startRollout', { kind: 'rollback' },
+    'POST /api/v1/rollouts'], ['startRollout', { kind: 'restart' }, 'POST /api/v1/rollouts'], ['deployCommit', {
     git: 'main'
-  }, 'POST /api/v1/releases'], ['restart', {}, 'POST /api/v1/rollouts'], ['kill-worker', { worker: 2 },
-    'POST /api/v1/workers/2/kill'], ['scale', { workers: 3 }, 'PUT /api/v1/scale'], ['mute-crash', { crash: 1 },
-    'POST /api/v1/crashes/1/mute'], ['reopen-crash', { crash: 1 }, 'POST /api/v1/crashes/1/reopen'], ['resolve-crash', {
-    crash: 1
-  }, 'POST /api/v1/crashes/1/resolve'], ['set-options', { options: { 'drain.deadlineMs': 5000 } },
-    'PATCH /api/v1/config']] as [string, object, string][])
-  {
-    if (!change.endsWith('-rollout')) admin.deck.set({ rollout: null })
-    const previewed = await call(admin, 'preview_change', { change, ...input }, admins)
-    assert.equal(previewed.isError, false, `${change}: ${previewed.text}`)
+  }, 'POST /api/v1/releases'], ['killWorker', { id: 2 }, 'POST /api/v1/workers/2/kill'], ['setScale', { workers: 3 },
+    'PUT /api/v1/scale'], ['muteCrash', { id: 1 }, 'POST /api/v1/crashes/1/mute'], ['reopenCrash', { id: 1 },
+    'POST /api/v1/crashes/1/reopen'], ['resolveCrash', { id: 1 }, 'POST /api/v1/crashes/1/resolve'], ['changeConfig', {
+    'drain.deadlineMs': 5000
+  }, 'PATCH /api/v1/config']] as [string, object, string][]) {
+    if (!done.includes('/rollouts/')) admin.deck.set({ rollout: null })
+    const previewed = await call(admin, 'preview_change', { operation, input }, admins)
+    assert.equal(previewed.isError, false, `${operation}: ${previewed.text}`)
     assert.ok(!previewed.text.includes('.'.repeat(500)), 'what the app has thrown is cut')
     const { isError, text } = await call(admin, 'confirm_change', { confirmation: previewed.data.confirmation }, admins)
-    assert.equal(isError, false, `${change}: ${text}`)
+    assert.equal(isError, false, `${operation}: ${text}`)
     const [used] = admin.history.page({ type: ['access.used'], limit: 1 }).items
-    assert.match(String(used.message), new RegExp(`: ${done}$`), change)
-    names.delete(change)
+    assert.match(String(used.message), new RegExp(`: ${done}$`), operation)
+    names.delete(operation)
   }
-  assert.deepEqual([...names], ['acknowledge-notice'])
+  assert.deepEqual([...names], ['acknowledgeNotice'])
+  assert.equal(admin.deck.dispatched.find(({ kind }) => kind === 'rollback')?.release, 'r2', 'as it was shown')
 })
 
 test('a host lists its apps, and answers for each of them by name', async (t) => {
@@ -254,8 +253,8 @@ test('a host lists its apps, and answers for each of them by name', async (t) =>
   assert.match((await call(admin, 'status', { app: 'shop' })).text, /workers/)
   assert.match((await call(admin, 'status')).text, /^app: expected the name of an app/)
   assert.match((await call(admin, 'status', { app: 'nobody' })).text, /nobody[^]*\(not-found\)/)
-  const { data: { confirmation } } = await call(admin, 'preview_change', { change: 'scale', workers: 4, app: 'mail' },
-    OPERATOR)
+  const { data: { confirmation } } = await call(admin, 'preview_change', { operation: 'setScale', input: { workers: 4 },
+    app: 'mail' }, OPERATOR)
   await call(admin, 'confirm_change', { confirmation }, OPERATOR)
   assert.deepEqual([admin.apps.deck('mail').dispatched.length, admin.apps.deck('shop').dispatched.length], [1, 0])
 })

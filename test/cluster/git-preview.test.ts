@@ -100,7 +100,8 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
       return (await answer.json() as { result: { content: { text: string }[] } }).result.content[0].text
     }
     const preview = async () =>
-      /confirmation "([^"]+)"/.exec(await call('preview_change', { change: 'deploy', git: 'main' }))?.[1]
+      /confirmation "([^"]+)"/.exec(await call('preview_change', { operation: 'deployCommit', input: { git: 'main' } }))
+        ?.[1]
     const [first, second] = [await preview(), await preview()]
     repository.commit(versionOf('unseen'))
     assert.match(await call('confirm_change', { confirmation: first }), /^Done: a deploy to r2/)

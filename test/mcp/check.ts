@@ -107,7 +107,8 @@ async function findCause (client: Client): Promise<string> {
   expect(await call('vitals', { since: '1h' }), /p99 latency: .* times\) from [^]*rollout\.succeeded \(deploy, r2/)
   expect(await call('compare_releases'), /r2 against r1: p99 .*[^]*src\/prices\.js \(changed\)/)
   expect(await call('profile', { seconds: 2 }), /was in cheapest itself, src\/prices\.js:\d[^]*→.*toSorted/)
-  const [preview, data] = await call('preview_change', { change: 'rollback', note: 'slow since r2' })
+  const [preview, data] = await call('preview_change', { operation: 'startRollout',
+    input: { kind: 'rollback', note: 'slow since r2' } })
   expect([preview], /^PREVIEW of a rollback to r1 from r2/)
   if (!JSON.parse(data).confirmation || calls > MAX_CALLS)
     throw new Error(`expected a confirmation in at most ${MAX_CALLS} calls, received ${data} in ${calls}`)
