@@ -1,15 +1,11 @@
 import type { Method } from '../server/api/endpoint.ts'
+import type { Call, Template } from '../server/api/form.ts'
 
 /**
  * Says what a form is about to do, as text for a shell. `{note}` in a call stands for a field of the form,
  * `{workers:json}` for what it says as JSON, `{value:option}` for a text where that is no JSON. What is empty is left
  * out, with the flag before it.
  */
-/** `cli`: where it depends on the field `kind`: for each; `needs`: fields without which the call is not meant */
-export type Call = { operation: string, method: Method, path: string, headers?: Record<string, string>, body?: Template,
-  cli?: string | Record<string, string>, needs: string[] }
-/** a group of which all is empty is left out as a whole */
-type Template = { [name: string]: string | Template }
 /** of the fields, by name */
 type Values = Record<string, string | undefined>
 type Request = { method: Method, path: string, headers: Record<string, string>, body: Record<string, unknown> | null }

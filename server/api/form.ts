@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.ts'
 import { bareOf } from './input.ts'
-import type { Call } from '../../public/command-text.ts'
 import type { Fields, Method, Operation } from './endpoint.ts'
 import type { Mount } from './openapi.ts'
 
@@ -10,6 +9,12 @@ import type { Mount } from './openapi.ts'
  * such as `strategy.surge`. All are texts, and an empty one is the same as none.
  */
 export type Place = { operation: Operation, method: Method, path: string }
+
+/** `cli`: where it depends on the field `kind`: for each; `needs`: fields without which the call is not meant */
+export type Call = { operation: string, method: Method, path: string, headers?: Record<string, string>, body?: Template,
+  cli?: string | Record<string, string>, needs: string[] }
+/** a group of which all is empty is left out as a whole */
+export type Template = { [name: string]: string | Template }
 
 const SEPARATORS = /[\s,;]+/
 
@@ -82,7 +87,7 @@ export function onMember ({ path, cli, ...call }: Call): Call {
       }) }
 }
 
-function templateOf (schema: z.ZodObject, prefix: string = ''): NonNullable<Call['body']> {
+function templateOf (schema: z.ZodObject, prefix: string = ''): Template {
   if (isLoose(schema)) return { '{name}': '{value:option}' }
   return Object.fromEntries(Object.entries(schema.shape).map(([key, field]) => {
     const bare = bareOf(field)
