@@ -23,27 +23,12 @@ type Result = Pick<Backup, 'createdAt' | 'version' | 'tokens'> & { isDone: boole
   hostFolder: string, alertsLeftOut: number, apps: Restored[], putAside: string[] }
 
 export function addBackupCommands (program: DeckCommand, terminal: Terminal) {
-  program.command('backup <file>').description(
-    'write the apps of the host of this user, and all histories, into one file; everything runs on meanwhile'
-  ).option('--with-secrets', 'also the values of variables, the tokens of the data folders, and the alerts').option(
-    '--force',
-    'replace a file that is there'
-  ).option('--json', 'print the result as JSON').example('without secrets', 'clusterdeck backup /backups/host.tgz')
-    .example('with all that a new machine needs, each night over the last one',
-      'clusterdeck backup /backups/host.tgz --with-secrets --force').action(async (file, options: BackupOptions) => {
-      await backupCommand(file, { ...options, version: String(program.version()) }, terminal)
-    })
-  program.command('restore <file>').description(
-    'put a backup in place where no host runs: apps, histories and tokens; it starts nothing'
-  ).option('--dry-run', 'check the file, print what would be restored and what is missing, and change nothing').option(
-    '--update-env',
-    'take the variables that the backup has left out from this shell'
-  ).option('--force', 'where apps or histories are there already: put these aside, into before-restore-… beside them')
-    .option('--json', 'print the result as JSON').example('look first: what is missing?',
-      'clusterdeck restore /backups/host.tgz --dry-run').example('with the variables of this shell',
-      'clusterdeck restore /backups/host.tgz --update-env').action(async (file, options: RestoreOptions) => {
-      await restoreCommand(file, options, terminal)
-    })
+  program.told('backup').action(async (file, options: BackupOptions) => {
+    await backupCommand(file, { ...options, version: String(program.version()) }, terminal)
+  })
+  program.told('restore').action(async (file, options: RestoreOptions) => {
+    await restoreCommand(file, options, terminal)
+  })
 }
 
 async function backupCommand (named: string,

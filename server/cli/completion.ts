@@ -31,18 +31,9 @@ const POSIX_QUOTE = '\'\\\'\''
 const FISH_QUOTE = '\\\''
 
 export function addCompletionCommand (program: DeckCommand, { stdout, env }: Pick<Terminal, 'stdout' | 'env'>) {
-  program.command(`completion <${SHELLS.join('|')}>`).description(
-    'print a script that lets the shell complete commands, options and values'
-  ).example('for this bash, or in ~/.bashrc for every one', 'source <(clusterdeck completion bash)').example(
-    'for every zsh',
-    'clusterdeck completion zsh > $fpath[1]/_clusterdeck'
-  ).example('for every fish', 'clusterdeck completion fish > ~/.config/fish/completions/clusterdeck.fish').action(
-    (shell) => {
-      stdout.write(
-        shell === APPS ? appNames(env).map((name) => `${name}\n`).join('') : completionScript(program, shell)
-      )
-    }
-  )
+  program.told('completion').action((shell) => {
+    stdout.write(shell === APPS ? appNames(env).map((name) => `${name}\n`).join('') : completionScript(program, shell))
+  })
 }
 
 /** Whatever goes wrong, somebody who presses Tab wants no error. */

@@ -5,11 +5,7 @@ import type { DeckCommand } from './deck-command.ts'
 
 /** Adds `help`: of a command, or of a page of the manual. Where both have one name, the page is `logs.md`. */
 export function addHelpCommand (program: DeckCommand) {
-  program.command('help [topic]').description('print the help of a command, or a page of the manual').example(
-    'the flags of a command',
-    'clusterdeck help deploy'
-  ).example('a page of the manual', 'clusterdeck help getting-started').example('a page with the name of a command',
-    'clusterdeck help logs.md').action((topic) => printHelp(program, topic))
+  program.told('help').action((topic) => printHelp(program, topic))
   for (const command of commandsOf(program)) command.addHelpText('after', () => command.examplesText())
   for (const command of program.commands) command.addHelpText('after', () => pointToPage(command.name()))
   program.addHelpText('after', listTopics)

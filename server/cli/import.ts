@@ -15,19 +15,10 @@ const OWNER_ONLY = 0o600
 const MAX_NOTE = 90
 
 export function addImportCommand (program: DeckCommand, terminal: Terminal) {
-  program.command('import [file]').description(
-    'write a config file from a PM2 file (a JavaScript file is executed), or from a running PM2'
-  ).optionsGroup('Options:').option('--pm2', 'ask the running PM2, with "pm2 jlist"').option('--env <name>',
-    'use the variables of env_<name>').option('--output <file>', `the config file (default: ${DEFAULT_OUTPUT})`).option(
-      '--force',
-      'overwrite it'
-    ).option('--print', 'print it to stdout, and write nothing').example('from a PM2 file',
-      'clusterdeck import ecosystem.config.js').example('print it, with the variables of env_production',
-      'clusterdeck import ecosystem.config.js --env production --print').example('from the running PM2',
-      'clusterdeck import --pm2').action(async (file, options) => {
-      const written = await importEcosystem(file, options, terminal)
-      if (written) terminal.stdout.write(`${written.output} is written. Check it, then start ${written.next}\n`)
-    })
+  program.told('import').action(async (file, options) => {
+    const written = await importEcosystem(file, options, terminal)
+    if (written) terminal.stdout.write(`${written.output} is written. Check it, then start ${written.next}\n`)
+  })
 }
 
 type Reported =

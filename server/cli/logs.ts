@@ -14,6 +14,7 @@ import type { FleetLogLines } from '../api/fleet-logs.ts'
 const RECONNECT_WITHIN_MS = 10_000
 const RECONNECT_EVERY_MS = 250
 const MAX_LINES = 1000
+const DEFAULT_LINES = '100'
 
 /** The master checks the values of these options. */
 const FILTERS: readonly TextOption[] = ['q', 'level', 'since', 'until', 'around']
@@ -32,7 +33,7 @@ export async function logsCommand (context: Context) {
     throw misuse('--follow', 'without --member', 'both: output does not stream from one deck to another')
   const filter = FILTERS.find((name) => options[name] !== undefined)
   if (options.follow && filter) throw misuse(`--${filter}`, 'without --follow', 'both')
-  const lines = checkedCount('--lines', options.lines ?? '', { min: options.follow ? 0 : 1, max: MAX_LINES })
+  const lines = checkedCount('--lines', options.lines ?? DEFAULT_LINES, { min: options.follow ? 0 : 1, max: MAX_LINES })
   const query = queryOf(options, [...PLACES, ...FILTERS], { lines })
   const lineOf = createLine(context)
   const show: Show = (entry, seenAt) => context.print(lineOf(entry, seenAt))
@@ -40,7 +41,7 @@ export async function logsCommand (context: Context) {
   const { items, next } = await api.get<{ items: Entry[], next: string | null }>(`/logs?${query}`)
   if (keep) keep(items)
   else for (const entry of items) show(entry, null)
-  if (next !== null && filter && items.length < Number(options.lines))
+  if (next !== null && filter && items.length < lines)
     tell('only the newest part was searched; continue with an earlier --until')
   else if (items.length === 0 && filter) tell('no line matches')
 }
@@ -139,7 +140,7 @@ const MAX_LINES_OF_FLEET = 200
 
 /** Prints the newest lines of all members, or of one. */
 export async function fleetLogs ({ api, options, print, tell, isTerminal }: Context, member?: string) {
-  const lines = checkedCount('--lines', options.lines ?? '100', { max: MAX_LINES_OF_FLEET })
+  const lines = checkedCount('--lines', options.lines ?? DEFAULT_LINES, { max: MAX_LINES_OF_FLEET })
   const query = queryOf(options, ['q', 'level', 'stream', 'since', 'until', 'around'], { lines, member })
   const found: FleetLogLines = await api.get(`/fleet/logs?${query}`)
   if (options.json) return print(jsonText(found))

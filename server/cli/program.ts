@@ -63,22 +63,8 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
     .example('see its state', 'clusterdeck status').example('deploy new code, and fail if that fails',
       'clusterdeck deploy --wait --note "faster totals"')
 
-  const start = program.command('start').description(
-    'run an app as a cluster: in the foreground, or in the host of this user; arguments for the app follow --'
-  ).usage('[options] [entry] [-- app arguments]').argument('[entry...]',
-    `${ENTRY}; or apps of the host that are stopped`).option('-d, --detach',
-      'let the host of this user run it, which is started if there is none; return once the app is ready').option(
-      '--no-wait',
-      'with --detach, or apps of the host: return at once'
-    ).option('--timeout <duration>',
-      'with --detach, or apps of the host: how long they may take to get ready (default: 5m; env: CLUSTERDECK_TIMEOUT)')
-    .option('--apply', 'with --detach: deploy an app that runs already as it is ordered now').option('--all',
-      'start all apps of the host').option('--json', 'with --detach, or apps of the host: print the result as JSON')
-    .example('four workers, with arguments for the app', 'clusterdeck start app.js --workers 4 -- --app-flag value')
-    .example('in the background: it survives this terminal', 'clusterdeck start app.js --detach').example(
-      'for development: deploy each change that you save',
-      'clusterdeck start app.js --workers 2 --watch'
-    ).action(async (words, { detach, wait, timeout, all, apply, json, traceStart, ...flags }) => {
+  const start = program.told('start').argument('[entry...]', `${ENTRY}; or apps of the host that are stopped`).action(
+    async (words, { detach, wait, timeout, all, apply, json, traceStart, ...flags }) => {
       const given = { ...(detach && { detach }), ...(!wait && { noWait: true }),
         ...(timeout !== undefined && { timeout }), ...(all && { all }), ...(apply && { apply }), ...(json && { json }) }
       const isOfApps = await startsApps(argv, terminal)
@@ -93,7 +79,8 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
         given,
         isOfApps
       }, terminal)
-    })
+    }
+  )
   // The other commands start faster without the schema of the options.
   if (isWanted('start')) {
     await addStartOptions(start)
@@ -101,15 +88,7 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
       'write where the time of the start goes into a file that Perfetto and chrome://tracing show')
   }
 
-  const host = program.command('host').description(
-    'run the host of this user: the apps of "clusterdeck ls" that are not stopped, with one admin page'
-  ).option('-d, --detach', 'in the background; return once its page is there').example(
-    'in the foreground, as a unit of systemd does',
-    'clusterdeck host'
-  ).example('bring back its apps in the background', 'clusterdeck host --detach').example(
-    'with the admin page on another port',
-    'clusterdeck host --admin-port 9800'
-  ).action(async ({ detach, keeper, ...flags }) => {
+  const host = program.told('host').action(async ({ detach, keeper, ...flags }) => {
     if (!detach) {
       outcome.exitCode = await startHostOfUser(flags, terminal)
       return
@@ -119,42 +98,25 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
   })
   if (isWanted('host')) await addHostOptions(host)
 
-  const systemd = program.command('systemd').description(
-    'print a systemd unit file that runs an app with these options of start'
-  ).usage('[options] [entry] [-- app arguments]').argument('[entry]', ENTRY).example('a unit file for this app',
-    'clusterdeck systemd app.js --name shop > shop.service').example('and a socket that systemd holds',
-      'clusterdeck systemd app.js --socket 3000 > app.units').action(async (entry, flags) => {
-      const { printUnits } = await import('./systemd.ts')
-      await printUnits({ ...flags, ...appWords(argv, entry, flags) }, terminal)
-    })
+  const systemd = program.told('systemd').argument('[entry]', ENTRY).action(async (entry, flags) => {
+    const { printUnits } = await import('./systemd.ts')
+    await printUnits({ ...flags, ...appWords(argv, entry, flags) }, terminal)
+  })
   if (isWanted('systemd')) await addSystemdOptions(systemd)
 
-  const install = program.command('install').description(
-    'have systemd run the host with all its apps, or one app with these options of start, now and at every boot'
-  ).usage('[options] [entry] [-- app arguments]').argument('[entry]',
-    'the main file of an app; without it and without options of an app: the host').example(
-      'the host, with what "clusterdeck start -d" has started',
-      'clusterdeck install'
-    ).example('see what would be done for one app', 'clusterdeck install app.js --dry-run').example(
-      'one app, for yourself, or as root for the machine',
-      'clusterdeck install app.js --name shop'
-    ).action(async (entry, flags) => {
+  const install = program.told('install').argument('[entry]',
+    'the main file of an app; without it and without options of an app: the host').action(async (entry, flags) => {
       const { installCommand } = await import('./install.ts')
       await installCommand({ ...flags, ...appWords(argv, entry, flags) }, terminal)
     })
   if (isWanted('install')) await addInstallOptions(install)
 
-  addUninstallOptions(
-    program.command('uninstall').description('undo install; the data folder stays').usage('[options] [entry]').argument(
-      '[entry]',
-      'the main file of an app; without it and without a name: the host'
-    ).example('stop the host, and remove its unit', 'clusterdeck uninstall').example('see what would be done',
-      'clusterdeck uninstall --name shop --dry-run').example('stop an app, and remove its units',
-        'clusterdeck uninstall --name shop').action(async (entry, flags) => {
-        const { uninstallCommand } = await import('./install.ts')
-        await uninstallCommand({ ...flags, entry }, terminal)
-      })
-  )
+  const uninstall = program.told('uninstall').argument('[entry]',
+    'the main file of an app; without it and without a name: the host').action(async (entry, flags) => {
+      const { uninstallCommand } = await import('./install.ts')
+      await uninstallCommand({ ...flags, entry }, terminal)
+    })
+  addUninstallOptions(uninstall)
 
   // A master starts faster without the other commands.
   if (!MASTERS.includes(String(commandOf(argv)))) {

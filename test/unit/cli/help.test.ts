@@ -62,7 +62,7 @@ test('help of every command ends with two or three examples, each a command line
 
 test('a command without examples is named to whoever has added it', () => {
   assert.throws(() => new DeckCommand('pause').examplesText(),
-    /^Error: command "pause": expected two or three examples by \.example\(\), received none$/)
+    /^Error: command "pause": expected two or three examples, received none$/)
 })
 
 test('help of what is neither is a usage error that names the nearest', async () => {
