@@ -5,27 +5,26 @@ import { formatExactDuration } from '../../public/format.ts'
 import { ALERT_ID } from '../config/alert.ts'
 import { ALERT_KINDS } from '../config/alert-kinds.ts'
 import { DeckError, errorReason } from '../errors.ts'
+import { checkedAction, orderFor, type Action } from './actions.ts'
 import { timedOut } from './api-client.ts'
 import { formatTable, jsonText } from './output.ts'
-import { checkedId, checkedWord, misuse, namesIn } from './usage.ts'
+import { checkedId, misuse, namesIn } from './usage.ts'
 import type { Context } from './commands.ts'
 import type { Alert, Delivery } from '../api/alerts.ts'
 
 const POLL_MS = 100
 
-const ACTIONS: Readonly<Record<string, (context: Context, ...words: string[]) => Promise<void>>> = Object.freeze({
-  add: addAlert,
-  change: changeAlert,
-  pause: (context, id, ...surplus) => sendChange(context, 'pause', id, surplus, { isPaused: true }),
-  resume: (context, id, ...surplus) => sendChange(context, 'resume', id, surplus, { isPaused: false }),
-  delete: deleteAlert,
-  test: testAlerts,
-  retry: retryDelivery
-})
+const ACTIONS: Readonly<Record<string, Action>> = Object.freeze({ add: { run: addAlert, words: 2 },
+  change: { run: changeAlert, words: 2 }, pause: { run: pauseAlert('pause', true) },
+  resume: { run: pauseAlert('resume', false) },
+  delete: {
+    run: orderFor((id) => checkedAlert('alerts delete', id), (api, id) => api.delete(`/alerts/${id}`), (_, id) =>
+      `alert ${id} deleted`)
+  }, test: { run: testAlerts }, retry: { run: retryDelivery, words: 2 } })
 
 export async function alertsCommand (context: Context, action?: string, words: string[] = []) {
   if (action === undefined) return await listAlerts(context)
-  await ACTIONS[checkedWord('alerts', Object.keys(ACTIONS), action)](context, ...words)
+  await checkedAction('alerts', ACTIONS, [action, ...words]).run(context, ...words)
 }
 
 async function listAlerts ({ api, answer }: Context) {
@@ -34,38 +33,27 @@ async function listAlerts ({ api, answer }: Context) {
     () => body.items.length === 0 ? 'no alerts are set: see clusterdeck alerts add --help' : listText(body.items))
 }
 
-async function addAlert (context: Context, kind?: string, to?: string, ...surplus: string[]) {
+async function addAlert (context: Context, kind?: string, to?: string) {
   if (kind === undefined) throw misuse('alerts add', ALERT_KINDS.join(', '), 'nothing')
-  refuseSurplus('alerts add', surplus)
   const { api, answer } = context
   const { apps, ...fields } = fieldsOf(context, kind, to)
   const alert: Alert = await api.post('/alerts', { kind, ...fields, apps: apps ?? undefined })
   answer(alert, () => `alert ${alert.id} added: ${receiverOf(alert)}`)
 }
 
-async function changeAlert (context: Context, id?: string, to?: string, ...surplus: string[]) {
+async function changeAlert (context: Context, id?: string, to?: string) {
   const alert = checkedAlert('alerts change', id)
   const known = (await readAlerts(context)).find((each) => each.id === alert)
   const changes = fieldsOf(context, known?.kind ?? 'webhook', to)
   if (Object.values(changes).every((value) => value === undefined))
     throw misuse('alerts change', 'a receiver or an option such as --events')
-  await sendChange(context, 'change', id, surplus, changes)
+  const changed: Alert = await context.api.patch(`/alerts/${alert}`, changes)
+  context.answer(changed, () => `alert ${changed.id} changed`)
 }
 
-async function sendChange ({ api, answer }: Context, action: 'change' | 'pause' | 'resume', id: string | undefined,
-  surplus: string[], changes: object)
-{
-  const alert = checkedAlert(`alerts ${action}`, id)
-  refuseSurplus(`alerts ${action}`, surplus)
-  const body: Alert = await api.patch(`/alerts/${alert}`, changes)
-  answer(body, () => `alert ${body.id} ${action === 'change' ? 'changed' : `${action}d`}`)
-}
-
-async function deleteAlert ({ api, answer }: Context, id?: string, ...surplus: string[]) {
-  const alert = checkedAlert('alerts delete', id)
-  refuseSurplus('alerts delete', surplus)
-  const body = await api.delete(`/alerts/${alert}`)
-  answer(body, () => `alert ${alert} deleted`)
+function pauseAlert (action: 'pause' | 'resume', isPaused: boolean) {
+  return orderFor((id) => checkedAlert(`alerts ${action}`, id),
+    (api, id) => api.patch<Alert>(`/alerts/${id}`, { isPaused }), ({ id }) => `alert ${id} ${action}d`)
 }
 
 /** What the options and the receiver say. `to`: an address, or several mail addresses. */
@@ -99,19 +87,13 @@ function textIn (option: string, file: string) {
 }
 
 /** @throws {DeckError} usage */
-function refuseSurplus (name: string, [first]: string[]) {
-  if (first !== undefined) throw misuse(name, 'nothing more', JSON.stringify(first))
-}
-
-/** @throws {DeckError} usage */
 function checkedAlert (name: string, id: string | undefined): string {
   if (id !== undefined && ALERT_ID.safeParse(id).success) return id
   throw misuse(name, String(ALERT_ID.description), id === undefined ? 'nothing' : JSON.stringify(id))
 }
 
 /** Tests one alert, or without an id all of them, one after the other. */
-async function testAlerts (context: Context, id?: string, surplus?: string) {
-  if (surplus !== undefined) throw misuse('alerts test', 'one id at the most', `${JSON.stringify(surplus)} as well`)
+async function testAlerts (context: Context, id?: string) {
   const { api, options, print } = context
   const wanted = id === undefined
     ? (await readAlerts(context)).map((each) => each.id)
@@ -127,8 +109,7 @@ async function testAlerts (context: Context, id?: string, surplus?: string) {
   checkDelivered(items)
 }
 
-async function retryDelivery (context: Context, id?: string, delivery?: string, ...surplus: string[]) {
-  refuseSurplus('alerts retry', surplus)
+async function retryDelivery (context: Context, id?: string, delivery?: string) {
   const alert = checkedAlert('alerts retry', id)
   const n = checkedId('alerts retry', delivery, 'a delivery')
   const { api, options, print } = context

@@ -15,6 +15,12 @@ const WORDS = `--json: print the result as JSON
 --since <value>: only since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago
 --until <value>: only before this time
 -c, --config <path>: config file with the apps (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)
+--scope <system|user>: which service manager: that of the machine, or of the user (default: system for root, else user)
+--dry-run: print what would be done, and do nothing
+--name <name>: name of the units (default: that of the package, or of the file)
+--user <name>: user of the service (default: the current one; for root, a user of its own)
+--socket <address>: port, address with port, or path that systemd listens on; repeatable
+--notify-reload: Type=notify-reload, which needs systemd 253
 
 start: run an app as a cluster: in the foreground, or in the host of this user; arguments for the app follow --
   usage: [options] [entry] [-- app arguments]
@@ -36,17 +42,38 @@ host: run the host of this user: the apps of "clusterdeck ls" that are not stopp
 
 systemd: print a systemd unit file that runs an app with these options of start
   usage: [options] [entry] [-- app arguments]
+  The unit:
+  --name <name>
+  --user <name>
+  --socket <address>
+  --notify-reload
+  --scope <system|user>: which service manager: that of the machine, or of the user (default: system)
   clusterdeck systemd app.js --name shop > shop.service  # a unit file for this app
   clusterdeck systemd app.js --socket 3000 > app.units  # and a socket that systemd holds
 
 install: have systemd run the host with all its apps, or one app with these options of start, now and at every boot
   usage: [options] [entry] [-- app arguments]
+  The installation:
+  --scope <system|user>
+  --dry-run
+  --force: replace other units of this name
+  The unit:
+  --name <name>
+  --user <name>
+  --socket <address>
+  --notify-reload
   clusterdeck install  # the host, with what "clusterdeck start -d" has started
   clusterdeck install app.js --dry-run  # see what would be done for one app
   clusterdeck install app.js --name shop  # one app, for yourself, or as root for the machine
 
 uninstall: undo install; the data folder stays
   usage: [options] [entry]
+  --scope <system|user>
+  --dry-run
+  --name <name>
+  --app <name>: one of the apps of the config file
+  -c, --config <path>: config file that names the entry
+  --force: also remove units that "clusterdeck install" has not written
   clusterdeck uninstall  # stop the host, and remove its unit
   clusterdeck uninstall --name shop --dry-run  # see what would be done
   clusterdeck uninstall --name shop  # stop an app, and remove its units

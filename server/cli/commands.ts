@@ -5,6 +5,7 @@ import { oneLine } from '../system/one-line.ts'
 import { withoutOwnVariables } from '../system/own-variables.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { isInOtherNamespace } from '../system/recipient.ts'
+import { orderFor } from './actions.ts'
 import { statusText } from './output.ts'
 import { checkedCount, checkedId, namesIn, misuse } from './usage.ts'
 import { waitUntil } from './wait-until.ts'
@@ -68,10 +69,9 @@ export async function statusCommand (context: Context) {
   answer(body, () => statusText(body, Date.now()))
 }
 
-export async function acknowledgeCommand ({ api, answer }: Context, notice: string) {
-  const body = await api.post<Notice>(`/notices/${checkedId('acknowledge', notice, 'a notice')}/acknowledge`)
-  answer(body, () => `notice ${body.id} acknowledged: ${oneLine(body.message)}`)
-}
+export const acknowledgeCommand = orderFor((id) => checkedId('acknowledge', id, 'a notice'),
+  (api, id) => api.post<Notice>(`/notices/${id}/acknowledge`),
+  ({ id, message }) => `notice ${id} acknowledged: ${oneLine(message)}`)
 
 export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: Context, count: string) {
   const workers = checkedCount('scale', count, { max: 256 })

@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { wordsOf } from './command-words.ts'
 
 /** A command with the examples that its help shows. */
@@ -26,8 +26,7 @@ export class DeckCommand extends Command {
   /** `line`: of the words: an option, a usage, a heading of options, or an example */
   tell (line: string) {
     const [first, about = ''] = splitAtColon(line)
-    if (first.startsWith('-'))
-      this.addOption(this.createOption(first, about).makeOptionMandatory(/\(required\)$/.test(about)))
+    if (first.startsWith('-')) this.addOption(optionOf(first, about))
     else if (first === 'usage') this.usage(about)
     else if (line.endsWith(':')) this.optionsGroup(line)
     else this.example(...line.split('  # ').reverse() as [want: string, line: string])
@@ -45,6 +44,14 @@ export class DeckCommand extends Command {
       throw new Error(`command "${this.name()}": expected two or three examples, received none`)
     return `\nExamples:\n${this.examples.map(([want, line]) => `  # ${want}\n  ${line}`).join('\n')}`
   }
+}
+
+/** `about`: says whether it has to be given, or may be given more than once */
+function optionOf (flags: string, about: string): Option {
+  const option = new Option(flags, about).makeOptionMandatory(about.endsWith('(required)'))
+  return about.endsWith('; repeatable')
+    ? option.argParser((value: string, before: string[] = []) => [...before, value])
+    : option
 }
 
 /** `line`: `--wait: wait for the end` */

@@ -2,6 +2,7 @@ import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { heldWords } from '../held-words.ts'
+import { orderFor } from './actions.ts'
 import { timedOut } from './api-client.ts'
 import { saveDownload } from './download.ts'
 import { checkedId, optionalDuration } from './usage.ts'
@@ -12,17 +13,12 @@ import type { Diagnostics } from '../api/diagnostics.ts'
 
 const POLL_MS = 200
 
-export async function killCommand ({ api, answer }: Context, worker: string) {
-  const id = checkedId('kill', worker)
-  const body = await api.post(`/workers/${id}/kill`)
-  answer(body, () => `worker ${id} killed; its replacement starts`)
-}
+export const killCommand = orderFor((id) => checkedId('kill', id), (api, id) => api.post(`/workers/${id}/kill`),
+  (_, id) => `worker ${id} killed; its replacement starts`)
 
-export async function endConnectionsCommand ({ api, answer }: Context, worker: string) {
-  const id = checkedId('end-connections', worker)
-  const body: Worker = await api.post(`/workers/${id}/end-connections`)
-  answer(body, () => `worker ${id} closes ${heldWords(body.holds)}, and ends then`)
-}
+export const endConnectionsCommand = orderFor((id) => checkedId('end-connections', id),
+  (api, id) => api.post<Worker>(`/workers/${id}/end-connections`),
+  ({ holds }, id) => `worker ${id} closes ${heldWords(holds)}, and ends then`)
 
 export async function diagnoseCommand ({ api, options, cwd, answer, tell, timeoutMs }: Context, worker: string) {
   const id = checkedId('diagnose', worker)

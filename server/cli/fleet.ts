@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { formatExactDuration } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
+import { checkedAction, orderFor, type Action } from './actions.ts'
 import { fleetCrashes, settleFleetCrash } from './crashes.ts'
 import { fleetHistory } from './history.ts'
 import { fleetLogs } from './logs.ts'
@@ -9,7 +10,7 @@ import { COLUMNS, connectionFacts, rowOf } from './fleet-table.ts'
 import { formatTable, jsonText } from './output.ts'
 import { pushFolder } from './push.ts'
 import { countFrom } from './rollouts.ts'
-import { checkedWord, misuse, optionalDuration } from './usage.ts'
+import { misuse, optionalDuration } from './usage.ts'
 import type { Context } from './commands.ts'
 import type { Fleet, FleetRollout, FleetTurn } from '../api/fleet-answers.ts'
 import type { FleetPreview } from '../api/fleet-preview.ts'
@@ -18,50 +19,46 @@ const POLL_MS = 500
 const LOST_AFTER_POLLS = 6
 const ENDED: readonly FleetRollout['state'][] = ['succeeded', 'failed', 'rolled-back', 'held']
 
-const ACTIONS: Readonly<Record<string, (context: Context, subject?: string) => Promise<void>>> = Object.freeze({
-  status: printFleet,
-  deploy: (context) => startRollout('deploy', context),
-  restart: (context) => startRollout('restart', context),
-  rollback: (context, release) => startRollout('rollback', context, release),
-  pause: (context) => steerRollout('pause', context),
-  resume: (context) => steerRollout('resume', context),
-  abort: (context) => steerRollout('abort', context),
-  history: fleetHistory,
-  logs: fleetLogs,
-  forget: forgetHost,
-  crashes: fleetCrashes,
-  resolve: settleFleetCrash('resolve'),
-  mute: settleFleetCrash('mute'),
-  reopen: settleFleetCrash('reopen')
-})
+/** `options`: beside those of all commands, in camel case */
+type FleetAction = Action & { options: readonly string[] }
 
 const START_OPTIONS = ['batch', 'canary', 'deadline', 'dryRun', 'note', 'onFailure', 'only', 'order', 'pause', 'wait']
 const STEER_OPTIONS = ['wait']
-/** The options of each action, beside those of all commands. */
-const OPTIONS: Readonly<Record<string, string[]>> = Object.freeze({ status: [],
-  deploy: [...START_OPTIONS, 'path', 'push', 'pushAlso'], restart: START_OPTIONS, rollback: START_OPTIONS,
-  pause: STEER_OPTIONS, resume: STEER_OPTIONS, abort: STEER_OPTIONS,
-  history: ['cause', 'limit', 'q', 'since', 'type', 'until'],
-  logs: ['lines', 'q', 'level', 'stream', 'since', 'until', 'around'], forget: [], crashes: [], resolve: [], mute: [],
-  reopen: [] })
-const ALL_OPTIONS = new Set(Object.values(OPTIONS).flat())
 
-/** These take a release, a member or a crash group; the others are about the whole fleet. */
-const WITH_SUBJECT = new Set(['rollback', 'history', 'logs', 'forget', 'resolve', 'mute', 'reopen'])
+/** Those that take a word take a release, a member or a crash group; the others are about the whole fleet. */
+const ACTIONS: Readonly<Record<string, FleetAction>> = Object.freeze({
+  status: { run: printFleet, words: 0, options: [] },
+  deploy: { run: (context) => startRollout('deploy', context), words: 0,
+    options: [...START_OPTIONS, 'path', 'push', 'pushAlso'] },
+  restart: { run: (context) => startRollout('restart', context), words: 0, options: START_OPTIONS },
+  rollback: { run: (context, release) => startRollout('rollback', context, release), options: START_OPTIONS },
+  pause: { run: (context) => steerRollout('pause', context), words: 0, options: STEER_OPTIONS },
+  resume: { run: (context) => steerRollout('resume', context), words: 0, options: STEER_OPTIONS },
+  abort: { run: (context) => steerRollout('abort', context), words: 0, options: STEER_OPTIONS },
+  history: { run: fleetHistory, options: ['cause', 'limit', 'q', 'since', 'type', 'until'] },
+  logs: { run: fleetLogs, options: ['lines', 'q', 'level', 'stream', 'since', 'until', 'around'] },
+  forget: {
+    run: orderFor(checkedHost, (api, host) => api.delete(`/fleet/members/${encodeURIComponent(host)}`), (_, host) =>
+      `${host} is forgotten; if it comes back, it is listed again`),
+    options: []
+  },
+  crashes: { run: fleetCrashes, words: 0, options: [] },
+  resolve: { run: settleFleetCrash('resolve'), options: [] },
+  mute: { run: settleFleetCrash('mute'), options: [] },
+  reopen: { run: settleFleetCrash('reopen'), options: [] }
+})
 
-export async function fleetCommand (context: Context, action: string = 'status', subject?: string) {
-  checkedWord('fleet', Object.keys(ACTIONS), action)
-  if (subject !== undefined && !WITH_SUBJECT.has(action)) {
-    const hint = action === 'restart' || action === 'deploy'
-      ? `; for one member: clusterdeck ${action} --member ${subject}`
-      : ''
-    throw misuse(`fleet ${action}`, 'nothing more', `${JSON.stringify(subject)}${hint}`)
-  }
-  const other = Object.keys(context.options).find((name) => ALL_OPTIONS.has(name) && !OPTIONS[action].includes(name))
+export async function fleetCommand (context: Context, name: string = 'status', ...subject: string[]) {
+  const action = checkedAction('fleet', ACTIONS, [name, ...subject],
+    (member) =>
+      name === 'restart' || name === 'deploy' ? `; for one member: clusterdeck ${name} --member ${member}` : '')
+  const other = Object.keys(context.options).find((option) =>
+    actionsWith(option).length > 0 && !action.options.includes(option)
+  )
   if (other)
     throw new DeckError('usage',
-      `fleet ${action}: expected without ${flagOf(other)}, which is for ${actionsWith(other).join(', ')}`)
-  await ACTIONS[action](context, subject)
+      `fleet ${name}: expected without ${flagOf(other)}, which is for ${actionsWith(other).join(', ')}`)
+  await action.run(context, ...subject)
 }
 
 /** `option`: in camel case */
@@ -70,7 +67,7 @@ function flagOf (option: string) {
 }
 
 function actionsWith (option: string) {
-  return Object.keys(OPTIONS).filter((action) => OPTIONS[action].includes(option))
+  return Object.keys(ACTIONS).filter((action) => ACTIONS[action].options.includes(option))
 }
 
 async function printFleet ({ api, answer }: Context) {
@@ -78,10 +75,10 @@ async function printFleet ({ api, answer }: Context) {
   answer(found, () => statusText(found))
 }
 
-async function forgetHost ({ api, answer }: Context, member?: string) {
-  if (member === undefined) throw misuse('fleet forget', 'the name of a host', 'nothing')
-  const body = await api.delete(`/fleet/members/${encodeURIComponent(member)}`)
-  answer(body, () => `${member} is forgotten; if it comes back, it is listed again`)
+/** @throws {DeckError} usage */
+function checkedHost (member?: string): string {
+  if (member !== undefined) return member
+  throw misuse('fleet forget', 'the name of a host', 'nothing')
 }
 
 async function startRollout (kind: 'restart' | 'deploy' | 'rollback', context: Context, release?: string) {

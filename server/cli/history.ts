@@ -1,5 +1,5 @@
 import { oneLine } from '../system/one-line.ts'
-import { eventsText, fleetEventsText } from './output.ts'
+import { eventsText } from './output.ts'
 import { checkedCount, misuse, queryOf } from './usage.ts'
 import type { Context, TextOption } from './commands.ts'
 import type { Event } from '../api/events.ts'
@@ -23,7 +23,11 @@ export async function historyCommand (context: Context) {
 /** Prints the events of all decks of the fleet, or of one. */
 export async function fleetHistory (context: Context, member?: string) {
   const found = await readEvents<{ member: string, event: Event }>('/fleet/events', FLEET_FILTERS, context, { member })
-  context.answer(found, () => found.items.length === 0 ? 'no events' : fleetEventsText(found.items))
+  context.answer(found,
+    () =>
+      found.items.length === 0
+        ? 'no events'
+        : eventsText(found.items.map((item) => ({ ...item.event, member: item.member }))))
 }
 
 /** Reads as many as are wanted, page by page. */

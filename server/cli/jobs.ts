@@ -2,6 +2,7 @@ import { formatExactDuration } from '../../public/format.ts'
 import { ID } from '../config/id.ts'
 import { cronWords } from '../cron-words.ts'
 import { oneLine } from '../system/one-line.ts'
+import { checkedAction, orderFor, type Action } from './actions.ts'
 import { formatTable, linesOf } from './output.ts'
 import { followRun } from './run.ts'
 import { checkedId, misuse } from './usage.ts'
@@ -10,20 +11,29 @@ import type { Job, KeptRun, Run } from '../api/jobs.ts'
 
 const DEFAULT_LIMIT = '20'
 
-const ACTIONS: Readonly<Record<string, (context: Context, subject?: string) => Promise<number | void>>> = Object.freeze(
-  { ls: listJobs, run: startJob, runs: listRuns, end: endRun, acknowledge: (context, name) =>
-    change(context, 'acknowledge', name), pause: (context, name) =>
-      change(context, 'pause', name), resume: (context, name) => change(context, 'resume', name) }
-)
+const ACTIONS: Readonly<Record<string, Action>> = Object.freeze({ ls: { run: listJobs, words: 0 },
+  run: { run: startJob }, runs: { run: listRuns },
+  end: {
+    run: orderFor((id) => checkedId('jobs end', id, 'a run'), (api, id) => api.post<Run>(`/jobs/runs/${id}/end`),
+      ({ id }) => `run ${id} is told to end`)
+  }, acknowledge: { run: changeJob('acknowledge', ({ name }) => `the failure of ${name} is acknowledged`) },
+  pause: { run: changeJob('pause', ({ name }) => `${name} is paused`) },
+  resume: {
+    run: changeJob('resume', ({ name, nextAt }) =>
+      `${name} is resumed${nextAt === null ? '' : `; it runs next at ${nextAt}`}`)
+  } })
 
 /** `words`: the action, and what it is for */
-export async function jobsCommand (context: Context, [action, subject, surplus]: string[] = ['ls']) {
-  if (surplus !== undefined) throw misuse(`jobs ${action}`, 'one job at the most', `${JSON.stringify(surplus)} as well`)
-  return await ACTIONS[action](context, subject)
+export async function jobsCommand (context: Context, words: string[] = ['ls']) {
+  return await checkedAction('jobs', ACTIONS, words).run(context, ...words.slice(1))
 }
 
-async function listJobs ({ api, answer }: Context, surplus?: string) {
-  if (surplus !== undefined) throw misuse('jobs ls', 'no more', JSON.stringify(surplus))
+function changeJob (action: string, sentence: (job: Job) => string) {
+  return orderFor((name) => checkedName(action, name), (api, name) => api.post<Job>(`/jobs/${name}/${action}`),
+    sentence)
+}
+
+async function listJobs ({ api, answer }: Context) {
   const body: { items: Job[] } = await api.get('/jobs')
   answer(body,
     () =>
@@ -86,22 +96,6 @@ function runText (run: KeptRun) {
   const text = linesOf(facts)
   const output = run.output?.replace(/\n$/, '')
   return output ? `${text}\n\n${output.split('\n').map(oneLine).join('\n')}` : text
-}
-
-async function endRun ({ api, answer }: Context, id?: string) {
-  const run: Run = await api.post(`/jobs/runs/${checkedId('jobs end', id, 'a run')}/end`)
-  answer(run, () => `run ${run.id} is told to end`)
-}
-
-const CHANGED: Readonly<Record<'acknowledge' | 'pause' | 'resume', (job: Job) => string>> = Object.freeze({
-  acknowledge: ({ name }) => `the failure of ${name} is acknowledged`,
-  pause: ({ name }) => `${name} is paused`,
-  resume: ({ name, nextAt }) => `${name} is resumed${nextAt === null ? '' : `; it runs next at ${nextAt}`}`
-})
-
-async function change ({ api, answer }: Context, action: keyof typeof CHANGED, name?: string) {
-  const job: Job = await api.post(`/jobs/${checkedName(action, name)}/${action}`)
-  answer(job, () => CHANGED[action](job))
 }
 
 function checkedName (action: string, name?: string) {

@@ -11,8 +11,8 @@ import type { Notice } from '../api/notices.ts'
 
 /** What the commands print for people. Scripts read `--json`. */
 type Cell = string | number | null | undefined
-/** by heading */
-export type Columns<Item, Place> = Readonly<
+/** of one kind of record, by heading; `place`: what they are told besides, such as the time: ms since the epoch */
+export type Columns<Item, Place = number> = Readonly<
   Record<string, [isNumber: boolean, cellOf: (item: Item, place: Place) => Cell]>
 >
 
@@ -40,6 +40,13 @@ export function formatTable (head: readonly string[], rows: Cell[][], { right = 
   ).join('\n')
 }
 
+/** Makes a table of some of the columns of a record, or of all. */
+export function tableOf<Item> (items: readonly Item[], shown: readonly string[], columns: Columns<Item>,
+  now: number = Date.now())
+{
+  return columnsTable(columns, items, now, { shown })
+}
+
 /**
  * Where a terminal is narrow, leaves out columns until all lines fit.
  * @param options `shown`: headings; `firstToGo`: those that may be left out, the first ones first; `last`: a column that
@@ -62,7 +69,7 @@ export function columnsTable<Item, Place> (columns: Columns<Item, Place>, items:
 }
 
 /** The columns of the workers. */
-const COLUMNS: Columns<Worker, number> = Object.freeze({ SLOT: [true, ({ slot }) => slot],
+const WORKER_COLUMNS: Columns<Worker> = Object.freeze({ SLOT: [true, ({ slot }) => slot],
   WORKER: [true, ({ id }) => id], PID: [true, ({ pid }) => pid], PORT: [true, ({ port }) => port],
   STATE: [false, stateText], RELEASE: [false, ({ release, drifted }) => drifted ? `${release} + changes` : release],
   UPTIME: [false, ({ pid, startedAt }, now) => pid === null ? null : ageOf(startedAt, now)],
@@ -200,7 +207,7 @@ export function workersText ({ workers }: Pick<Status, 'workers'>, now: number, 
   const shown = all.filter((column) =>
     !hidden.includes(column) && (column !== 'PORT' || workers.some(({ port }) => port))
   )
-  return columnsTable(COLUMNS, workers, now, { shown, ...narrow })
+  return columnsTable(WORKER_COLUMNS, workers, now, { shown, ...narrow })
 }
 
 function ageOf (since: string | null, now: number) {
@@ -225,26 +232,19 @@ export function isHookRunning ({ state, hook }: Pick<Rollout, 'state' | 'hook'>)
   return state === 'preparing' && hook?.state === 'running'
 }
 
-/** `events`: newest first */
-export function eventsText (events: (Event & { app?: string | null })[]) {
-  const isOfApps = events.some(({ app }) => app !== undefined)
-  const rows = events.map((
-    event
-  ) => [event.id, event.at, event.type, event.slot, event.worker, event.release, whatHappened(event)])
-  const head = ['ID', 'TIME', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT']
-  return isOfApps
-    ? formatTable(['APP', ...head], rows.map((row, index) => [events[index].app, ...row]), { right: [1, 4, 5] })
-    : formatTable(head, rows, { right: [0, 3, 4] })
-}
+type ToldEvent = Event & { app?: string | null, member?: string }
 
-/** `items`: newest first; each time is by the clock of its host */
-export function fleetEventsText (items: { member: string, event: Event }[]) {
-  return formatTable(['TIME', 'MEMBER', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'],
-    items.map((
-      { member, event }
-    ) => [event.at, member, event.type, event.slot, event.worker, event.release, whatHappened(event)]), {
-    right: [3, 4]
-  })
+/** The columns of events, by heading. */
+const EVENT_COLUMNS: Columns<ToldEvent> = Object.freeze({ APP: [false, ({ app }) => app], ID: [true, ({ id }) => id],
+  TIME: [false, ({ at }) => at], MEMBER: [false, ({ member }) => member], TYPE: [false, ({ type }) => type],
+  SLOT: [true, ({ slot }) => slot], WORKER: [true, ({ worker }) => worker], RELEASE: [false, ({ release }) => release],
+  WHAT: [false, whatHappened] })
+
+/** `events`: newest first; those of a fleet have no id of their own, and each time is by the clock of its host */
+export function eventsText (events: ToldEvent[]) {
+  const isOf = (of: 'app' | 'member') => events.some((event) => event[of] !== undefined)
+  const hidden = [...(isOf('app') ? [] : ['APP']), isOf('member') ? 'ID' : 'MEMBER']
+  return tableOf(events, Object.keys(EVENT_COLUMNS).filter((column) => !hidden.includes(column)), EVENT_COLUMNS)
 }
 
 function whatHappened ({ cause, code, signal, message, actor }: Event) {

@@ -8,8 +8,7 @@ import { addHelpCommand } from './help.ts'
 import { inPlaceOf } from './pm2-words.ts'
 import { shownStream } from './shown-stream.ts'
 import { startsApps } from './start-apps.ts'
-import { addHostOptions, addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startHostOfUser,
-  startInForeground } from './start.ts'
+import { addHostOptions, addStartOptions, startHostOfUser, startInForeground } from './start.ts'
 
 /** Where a command line runs. */
 export type Terminal = {
@@ -102,21 +101,20 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
     const { printUnits } = await import('./systemd.ts')
     await printUnits({ ...flags, ...appWords(argv, entry, flags) }, terminal)
   })
-  if (isWanted('systemd')) await addSystemdOptions(systemd)
+  if (isWanted('systemd')) await addStartOptions(systemd, { omit: ['name'] })
 
   const install = program.told('install').argument('[entry]',
     'the main file of an app; without it and without options of an app: the host').action(async (entry, flags) => {
       const { installCommand } = await import('./install.ts')
       await installCommand({ ...flags, ...appWords(argv, entry, flags) }, terminal)
     })
-  if (isWanted('install')) await addInstallOptions(install)
+  if (isWanted('install')) await addStartOptions(install, { omit: ['name'] })
 
-  const uninstall = program.told('uninstall').argument('[entry]',
-    'the main file of an app; without it and without a name: the host').action(async (entry, flags) => {
+  program.told('uninstall').argument('[entry]', 'the main file of an app; without it and without a name: the host')
+    .action(async (entry, flags) => {
       const { uninstallCommand } = await import('./install.ts')
       await uninstallCommand({ ...flags, entry }, terminal)
     })
-  addUninstallOptions(uninstall)
 
   // A master starts faster without the other commands.
   if (!MASTERS.includes(String(commandOf(argv)))) {

@@ -11,7 +11,6 @@ import type { AppOrder } from './app-orders.ts'
 
 /** 128 + SIGTERM, as in a shell. */
 const EARLY_STOP_EXIT_CODE = 143
-const NAME_ABOUT = 'name of the units (default: that of the package, or of the file)'
 const COMMON_OPTIONS = ['name', 'workers', 'dispatch', 'dataDir', 'admin.host', 'admin.port', 'cwd', 'execArgv',
   'watch']
 
@@ -104,37 +103,4 @@ function addOption (command: Command, { name, flag, kind, hint, description, fal
   const usage = `${name === 'workers' ? '-w, ' : ''}${flag}${kind === 'switch' ? '' : ` <${hint}>`}`
   const isShown = fallback !== undefined && typeof fallback !== 'object'
   command.option(usage, `${description} (${isShown ? `default: ${fallback}; ` : ''}env: ${env})`)
-}
-
-export async function addSystemdOptions (systemd: Command) {
-  const collectValues = (value: string, before: string[] = []) => [...before, value]
-  systemd.optionsGroup('The unit:').option('--name <name>', NAME_ABOUT).option('--user <name>',
-    'user of the service (default: the current one; for root, a user of its own)').option('--socket <address>',
-      'port, address with port, or path that systemd listens on; repeatable', collectValues).option('--notify-reload',
-      'Type=notify-reload, which needs systemd 253')
-  if (systemd.name() === 'systemd')
-    systemd.option('--scope <system|user>',
-      'which service manager: that of the machine, or of the user (default: system)')
-  await addStartOptions(systemd, { omit: ['name'] })
-}
-
-export async function addInstallOptions (install: Command) {
-  addPlaceOptions(install.optionsGroup('The installation:')).option('--force', 'replace other units of this name')
-  await addSystemdOptions(install)
-}
-
-export function addUninstallOptions (uninstall: Command) {
-  addPlaceOptions(uninstall).option('--name <name>', NAME_ABOUT).option('--app <name>',
-    'one of the apps of the config file').option('-c, --config <path>', 'config file that names the entry').option(
-      '--force',
-      'also remove units that "clusterdeck install" has not written'
-    )
-}
-
-function addPlaceOptions (command: Command) {
-  return command.option('--scope <system|user>',
-    'which service manager: that of the machine, or of the user (default: system for root, else user)').option(
-      '--dry-run',
-      'print what would be done, and do nothing'
-    )
 }

@@ -1,17 +1,22 @@
+import { checkedAction, orderFor, type Action } from './actions.ts'
 import { formatTable, jsonText } from './output.ts'
-import { checkedId, checkedWord, misuse, namesIn } from './usage.ts'
+import { checkedId, misuse, namesIn } from './usage.ts'
 import type { Context } from './commands.ts'
 import type { Token } from '../api/tokens.ts'
 
-export async function tokensCommand (context: Context, action?: string, subject?: string) {
+export async function tokensCommand (context: Context, action?: string, ...subject: string[]) {
   if (action === undefined) return await listTokens(context)
-  await ACTIONS[checkedWord('tokens', Object.keys(ACTIONS), action)](context, subject)
+  await checkedAction('tokens', ACTIONS, [action, ...subject]).run(context, ...subject)
 }
 
-const ACTIONS: Readonly<Record<string, (context: Context, subject?: string) => Promise<void>>> = Object.freeze({
-  create: createToken,
-  revoke: revokeToken
-})
+const ACTIONS: Readonly<Record<string, Action>> = Object.freeze({ create: { run: createToken },
+  revoke: {
+    run: orderFor((id) => checkedId('tokens revoke', id, 'a token'), (api, id) =>
+      api.delete<Token & { alsoEnded: number[] }>(`/tokens/${id}`), ({ id, name, alsoEnded }) =>
+      `token ${id} of ${name} is revoked${
+        alsoEnded?.length > 0 ? `, and the tokens that it created: ${alsoEnded.join(', ')}` : ''
+      }`)
+  } })
 
 async function listTokens ({ api, answer }: Context) {
   const body: { items: Token[] } = await api.get('/tokens')
@@ -43,14 +48,4 @@ async function createToken ({ api, options, print, tell }: Context, name?: strin
     }), valid until ${made.expiresAt}; copy it now, it is not shown again`
   )
   print(made.token)
-}
-
-async function revokeToken ({ api, answer }: Context, id?: string) {
-  const revoked = await api.delete<Token & { alsoEnded: number[] }>(
-    `/tokens/${checkedId('tokens revoke', id, 'a token')}`
-  )
-  const others = revoked.alsoEnded?.length > 0
-    ? `, and the tokens that it created: ${revoked.alsoEnded.join(', ')}`
-    : ''
-  answer(revoked, () => `token ${revoked.id} of ${revoked.name} is revoked${others}`)
 }
