@@ -1,10 +1,29 @@
 import { formatAgo, formatDuration, formatLatency, formatRate } from '../../public/format.ts'
 import { oneLine } from '../system/one-line.ts'
+import { tableOf, type Columns } from './output.ts'
 import type { FleetHostApp as App, FleetHostMember as Host, HostFleet } from '../api/host-fleet.ts'
 
-/** The columns of rowOf(). */
-export const COLUMNS = Object.freeze(['MEMBER', 'HEALTH', 'READY', 'RELEASE', 'REQ/S', 'P99', 'CRASHES', 'HEARD',
-  'VERSION'])
+type Known = Pick<App, 'health' | 'workers' | 'release' | 'mark' | 'vitals' | 'openCrashes'> & { app?: string }
+/** An app of a host; null: the host has none. */
+type Row = { host: Pick<Host, 'member' | 'isSilent' | 'isOwn' | 'ageMs' | 'version'>, app: Known | null }
+
+const COLUMNS: Columns<Row> = Object.freeze({ MEMBER: [false, ({ host }) => host.member],
+  APP: [false, ({ app }) => app?.app], HEALTH: [false, healthText],
+  READY: [true, ({ app }) => app && `${app.workers.ready}/${app.workers.desired}`],
+  RELEASE: [false, ({ app }) => app?.mark ? `${app.release} (${app.mark.label.toLowerCase()})` : app?.release],
+  'REQ/S': [true, ({ app }) => app && formatRate(app.vitals.requestsPerSecond)],
+  P99: [true, ({ app }) => app && formatLatency(app.vitals.latencyP99Ms)],
+  CRASHES: [true, ({ app }) => app?.openCrashes], HEARD: [true, ({ host }) => formatAgo(host.ageMs)],
+  VERSION: [false, ({ host }) => host.version] })
+
+/** `hasApps`: with the names of the apps */
+export function fleetTable (rows: readonly Row[], { hasApps }: { hasApps: boolean }): string {
+  return tableOf(rows, Object.keys(COLUMNS).filter((column) => column !== 'APP' || hasApps), COLUMNS)
+}
+
+function healthText ({ host: { isSilent, isOwn, ageMs }, app }: Row) {
+  return isSilent && !isOwn ? `silent for ${formatDuration(ageMs)}` : app?.health.text ?? 'No apps'
+}
 
 /** @returns lines about how it is reached */
 export function connectionFacts ({ nats, problem }: Pick<HostFleet, 'nats' | 'problem'>): string[] {
@@ -16,20 +35,4 @@ export function connectionFacts ({ nats, problem }: Pick<HostFleet, 'nats' | 'pr
     }`,
     ...(problem ? [`problem   ${oneLine(problem)}`] : [])
   ]
-}
-
-/** `app`: null: the host has none */
-export function rowOf (
-  { member, isSilent, isOwn, ageMs, version }: Pick<Host, 'member' | 'isSilent' | 'isOwn' | 'ageMs' | 'version'>,
-  app: Pick<App, 'health' | 'workers' | 'release' | 'mark' | 'vitals' | 'openCrashes'> | null
-) {
-  const health = isSilent && !isOwn ? `silent for ${formatDuration(ageMs)}` : app?.health.text ?? 'No apps'
-  return [member, health, ...(app ? cellsOf(app) : [null, null, null, null, null]), formatAgo(ageMs), version]
-}
-
-function cellsOf (
-  { workers, release, mark, vitals, openCrashes }: Pick<App, 'workers' | 'release' | 'mark' | 'vitals' | 'openCrashes'>
-) {
-  return [`${workers.ready}/${workers.desired}`, mark ? `${release} (${mark.label.toLowerCase()})` : release,
-    formatRate(vitals.requestsPerSecond), formatLatency(vitals.latencyP99Ms), openCrashes]
 }

@@ -4,9 +4,9 @@ import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
 import { checkedAction, orderFor, type Action } from './actions.ts'
 import { fleetCrashes, settleFleetCrash } from './crashes.ts'
-import { fleetHistory } from './history.ts'
-import { fleetLogs } from './logs.ts'
-import { COLUMNS, connectionFacts, rowOf } from './fleet-table.ts'
+import { FLEET_FILTERS, fleetHistory } from './history.ts'
+import { FLEET_LOG_FILTERS, fleetLogs } from './logs.ts'
+import { connectionFacts, fleetTable } from './fleet-table.ts'
 import { formatTable, jsonText } from './output.ts'
 import { pushFolder } from './push.ts'
 import { countFrom } from './rollouts.ts'
@@ -35,8 +35,8 @@ const ACTIONS: Readonly<Record<string, FleetAction>> = Object.freeze({
   pause: { run: (context) => steerRollout('pause', context), words: 0, options: STEER_OPTIONS },
   resume: { run: (context) => steerRollout('resume', context), words: 0, options: STEER_OPTIONS },
   abort: { run: (context) => steerRollout('abort', context), words: 0, options: STEER_OPTIONS },
-  history: { run: fleetHistory, options: ['cause', 'limit', 'q', 'since', 'type', 'until'] },
-  logs: { run: fleetLogs, options: ['lines', 'q', 'level', 'stream', 'since', 'until', 'around'] },
+  history: { run: fleetHistory, options: ['limit', ...FLEET_FILTERS] },
+  logs: { run: fleetLogs, options: ['lines', ...FLEET_LOG_FILTERS] },
   forget: {
     run: orderFor(checkedHost, (api, host) => api.delete(`/fleet/members/${encodeURIComponent(host)}`), (_, host) =>
       `${host} is forgotten; if it comes back, it is listed again`),
@@ -198,9 +198,8 @@ function statusText ({ name, app, member, nats, problem, outbox, members, rollou
     ...connectionFacts({ nats, problem }),
     ...(Number(outbox.waiting) > 0 || (nats.isConnected && outbox.problem) ? [`outbox    ${outboxText(outbox)}`] : []),
     ...(rollout ? [`rollout   ${rolloutText(rollout)}`] : [])]
-  return `${facts.join('\n')}\n\n${
-    formatTable(COLUMNS, members.map((member) => rowOf(member, member)), { right: [2, 4, 5, 6, 7] })
-  }`
+  const table = fleetTable(members.map((member) => ({ host: member, app: member })), { hasApps: false })
+  return `${facts.join('\n')}\n\n${table}`
 }
 
 function outboxText ({ waiting, problem }: Fleet['outbox']) {

@@ -9,7 +9,7 @@ const PAGE_LIMIT = 1000
 const FLEET_PAGE_LIMIT = 200
 /** The master checks the values of these options. */
 const FILTERS: readonly TextOption[] = ['type', 'cause', 'slot', 'worker', 'release', 'rollout', 'since', 'until', 'q']
-const FLEET_FILTERS: typeof FILTERS = ['type', 'cause', 'q', 'since', 'until']
+export const FLEET_FILTERS: typeof FILTERS = ['type', 'cause', 'q', 'since', 'until']
 
 export async function historyCommand (context: Context) {
   const { options, answer, master } = context

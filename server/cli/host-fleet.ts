@@ -3,9 +3,8 @@ import { createApiClient } from './api-client.ts'
 import { createTools } from './context.ts'
 import { namesDeck } from './deck-options.ts'
 import { findMasterOrHost } from './find-master.ts'
-import { COLUMNS, connectionFacts, rowOf } from './fleet-table.ts'
+import { connectionFacts, fleetTable } from './fleet-table.ts'
 import { findTargets } from './known-apps.ts'
-import { formatTable } from './output.ts'
 import { ANSWER_WITHIN_MS } from './reachable.ts'
 import { misuse } from './usage.ts'
 import type { Options } from './commands.ts'
@@ -54,15 +53,6 @@ function fleetText ({ name, member, nats, problem, members, rollouts }: HostFlee
         )
       }`
     )]
-  const [first, ...others] = COLUMNS
-  return `${facts.join('\n')}\n\n${
-    formatTable([first, 'APP', ...others], members.flatMap(rowsOf), { right: [3, 5, 6, 7, 8] })
-  }`
-}
-
-function rowsOf ({ apps, ...host }: HostFleet['members'][number]) {
-  return (apps.length === 0 ? [null] : apps).map((app) => {
-    const [member, ...others] = rowOf(host, app)
-    return [member, app && app.app, ...others]
-  })
+  const rows = members.flatMap(({ apps, ...host }) => (apps.length === 0 ? [null] : apps).map((app) => ({ host, app })))
+  return `${facts.join('\n')}\n\n${fleetTable(rows, { hasApps: true })}`
 }

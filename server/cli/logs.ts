@@ -1,8 +1,7 @@
-import { setTimeout as wait } from 'node:timers/promises'
-import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
 import { tellAsked } from './crashes.ts'
 import { jsonText } from './output.ts'
+import { streamAgain } from './stream-again.ts'
 import { checkedCount, misuse, queryOf } from './usage.ts'
 import type { Context, Options, TextOption } from './commands.ts'
 import type { Outcome } from './each-app.ts'
@@ -10,15 +9,13 @@ import type { Prefixed } from './prefixed.ts'
 import type { Message } from './api-client.ts'
 import type { FleetLogLines } from '../api/fleet-logs.ts'
 
-/** How long `--follow` looks for the next master. */
-const RECONNECT_WITHIN_MS = 10_000
-const RECONNECT_EVERY_MS = 250
 const MAX_LINES = 1000
 const DEFAULT_LINES = '100'
 
 /** The master checks the values of these options. */
 const FILTERS: readonly TextOption[] = ['q', 'level', 'since', 'until', 'around']
 const PLACES: typeof FILTERS = ['slot', 'stream']
+export const FLEET_LOG_FILTERS: typeof FILTERS = ['stream', ...FILTERS]
 
 /** Stands for an unknown time, and is as wide as one. */
 const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
@@ -51,25 +48,13 @@ export async function logsCommand (context: Context) {
  * lines that this one has sent.
  */
 async function followLogs ({ api, tell }: Context, query: URLSearchParams, show: Show) {
-  /** the id of the last message, from which the next master continues */
-  let place: string | undefined
-  /** null: a master answers */
-  let lostAt: number | null = -Infinity
-  for (;;) {
-    try {
-      for await (const { messages, id } of batchesOf(api.stream(`/logs/stream?${query}`, { lastEventId: place }))) {
-        lostAt = null
-        // The first lines of all were written before this command began.
-        const seenAt = place === undefined ? null : new Date().toISOString()
-        place = id
-        for (const message of messages) tellLine(message, seenAt)
-      }
-    } catch (error) {
-      const isLate = lostAt !== null && performance.now() - lostAt > RECONNECT_WITHIN_MS
-      if (!(error instanceof DeckError && error.code === 'no-master') || isLate) throw error
-    }
-    lostAt ??= performance.now()
-    await wait(RECONNECT_EVERY_MS)
+  let isFirst = true
+  const open = (lastEventId: string | undefined) => batchesOf(api.stream(`/logs/stream?${query}`, { lastEventId }))
+  for await (const { messages } of streamAgain(open, { hasAnswered: false })) {
+    // The first lines of all were written before this command began.
+    const seenAt = isFirst ? null : new Date().toISOString()
+    isFirst = false
+    for (const message of messages) tellLine(message, seenAt)
   }
 
   function tellLine ({ event, data }: Message, seenAt: string | null) {
@@ -141,7 +126,7 @@ const MAX_LINES_OF_FLEET = 200
 /** Prints the newest lines of all members, or of one. */
 export async function fleetLogs ({ api, options, print, tell, isTerminal }: Context, member?: string) {
   const lines = checkedCount('--lines', options.lines ?? DEFAULT_LINES, { max: MAX_LINES_OF_FLEET })
-  const query = queryOf(options, ['q', 'level', 'stream', 'since', 'until', 'around'], { lines, member })
+  const query = queryOf(options, FLEET_LOG_FILTERS, { lines, member })
   const found: FleetLogLines = await api.get(`/fleet/logs?${query}`)
   if (options.json) return print(jsonText(found))
   tellAsked(found, tell)

@@ -2,19 +2,16 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { constants } from 'node:os'
-import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { take } from '../system/loan.ts'
 import { identifyProcess } from '../system/process-identity.ts'
 import { createApiClient } from './api-client.ts'
+import { streamAgain } from './stream-again.ts'
 import { misuse } from './usage.ts'
 import type { Writable } from 'node:stream'
 import type { Context } from './commands.ts'
 import type { Place, Run } from '../api/jobs.ts'
 
-/** How long the output of a run is looked for after the master that ran it has gone. */
-const RECONNECT_WITHIN_MS = 10_000
-const RECONNECT_EVERY_MS = 250
 /** A closed terminal ends nobody: the run goes on, and is in the history. */
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
 
@@ -69,27 +66,15 @@ export async function watchRun (context: Context, { id }: Pick<Run, 'id'>): Prom
   }
 }
 
+/** @throws {DeckError} no-master */
 async function untilEnd (context: Context, id: number): Promise<Run> {
-  let place: string | undefined
-  /** null: a master answers */
-  let lostAt: number | null = null
-  for (;;) {
-    try {
-      for await (const { event, data, id: next } of context.api.stream(`/jobs/runs/${id}/stream`, {
-        lastEventId: place
-      })) {
-        lostAt = null
-        place = next ?? place
-        if (event === 'end') return data as Run
-        if (data !== undefined) await show(context, event, data)
-      }
-    } catch (error) {
-      const isLate = lostAt !== null && performance.now() - lostAt > RECONNECT_WITHIN_MS
-      if (!(error instanceof DeckError && error.code === 'no-master') || isLate) throw error
-    }
-    lostAt ??= performance.now()
-    await wait(RECONNECT_EVERY_MS)
+  const open = (lastEventId: string | undefined) => context.api.stream(`/jobs/runs/${id}/stream`, { lastEventId })
+  for await (const { event, data } of streamAgain(open, { hasAnswered: true })) {
+    if (event === 'end') return data as Run
+    if (data !== undefined) await show(context, event, data)
   }
+  // It goes on until it fails.
+  throw new DeckError('no-master', `the output of run ${id} has ended without its end`)
 }
 
 async function show ({ options, write, writeError, tell }: Context, event: string, data: unknown) {

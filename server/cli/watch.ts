@@ -65,16 +65,8 @@ function noticeOf (pid: number, before: number | null, wasLost: boolean): string
 }
 
 async function readStatus (master: Master, interrupted: AbortSignal): Promise<Status> {
-  const limit = new AbortController()
-  const abortCall = () => limit.abort()
-  const timer = setTimeout(abortCall, ANSWER_WITHIN_MS)
-  interrupted.addEventListener('abort', abortCall)
-  try {
-    return await createApiClient(master, { timeoutMs: ANSWER_WITHIN_MS, signal: limit.signal }).get('/status')
-  } finally {
-    clearTimeout(timer)
-    interrupted.removeEventListener('abort', abortCall)
-  }
+  const signal = AbortSignal.any([AbortSignal.timeout(ANSWER_WITHIN_MS), interrupted])
+  return await createApiClient(master, { timeoutMs: ANSWER_WITHIN_MS, signal }).get('/status')
 }
 
 function isLoss (error: unknown) {
