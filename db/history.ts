@@ -18,10 +18,15 @@ import { createRollouts } from './rollouts.ts'
 import { createSessions } from './sessions.ts'
 import { createTokens } from './tokens.ts'
 import { createVitalsStore } from './vitals.ts'
-import { createWorkerLives } from './worker-lives.ts'
 import type { DeckEvent } from '../server/events/stream.ts'
+import type { Db, Rows } from './sqlite.ts'
 
 export type History = ReturnType<typeof openHistory>
+
+type WorkerLife = { worker: number, slot: number, pid: number | null, release: string, startedAt: string }
+type Row =
+  & Omit<WorkerLife, 'startedAt'>
+  & { type: 'worker.forked' | 'worker.exited', atMs: number }
 
 const DAY_MS = 24 * 60 * 60 * 1000
 /** These calls throw what SQLite says, since their callers try again. */
@@ -29,6 +34,9 @@ const WRITES = new Set(['record', 'write', 'setState'])
 
 /** What is kept unless the configuration says otherwise. */
 export const DEFAULT_RETENTION = Object.freeze({ maxAgeMs: 30 * DAY_MS, maxEvents: 1_000_000 })
+
+/** Workers of older events have ended, as there are never so many at a time. */
+const MAX_ROWS = 4000
 
 /**
  * What this data folder remembers. Every call is synchronous and bounded in time. If the database cannot be opened for
@@ -227,5 +235,26 @@ function readOrUnavailable<T> (call: () => T): T {
   } catch (error) {
     if (error instanceof DeckError) throw error
     throw new DeckError('history-unavailable', 'the history database cannot be read at the moment', { cause: error })
+  }
+}
+
+/** Reads from the events which workers have begun and ended. */
+function createWorkerLives (db: Db) {
+  const newest: Rows<Row> = db.prepare(`
+    SELECT type, worker, slot, pid, "release", at_ms AS atMs FROM events
+    WHERE id >= ? AND type IN ('worker.forked', 'worker.exited') ORDER BY id DESC LIMIT ${MAX_ROWS}`)
+
+  /**
+   * @param since an event's id; since then no worker's id was used twice
+   * @returns `open`: begun and not ended, oldest first
+   */
+  return function livesSince (since: number): { ended: Set<number>, open: WorkerLife[] } {
+    const ended: Set<number> = new Set()
+    const open: WorkerLife[] = []
+    for (const { type, worker, slot, pid, release, atMs } of newest.all(since)) {
+      if (type === 'worker.exited') ended.add(worker)
+      else if (!ended.has(worker)) open.unshift({ worker, slot, pid, release, startedAt: new Date(atMs).toISOString() })
+    }
+    return { ended, open }
   }
 }

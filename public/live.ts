@@ -1,21 +1,29 @@
-import { BASE, IS_HOST } from './base.ts'
+import { BASE, HOME, IS_HOST } from './base.ts'
 import { startCopying } from './copy.ts'
 import { startDialogs } from './dialogs.ts'
 import { byId, findElement } from './elements.ts'
 import { completeRows, keepFocus, showFigures } from './fragments.ts'
-import { startLateScripts } from './late-scripts.ts'
 import { choicesOf } from './preferences.ts'
 import { signInAgain } from './session.ts'
 import { startShortcuts } from './shortcuts.ts'
 import { keepNotice, showKeptNotice, showToast } from './toasts.ts'
 import { localiseTimes, serverTime, setServerTime, startTicking, updateTicks } from './ticks.ts'
 import { startTimes } from './times.ts'
-import { showTrouble } from './trouble.ts'
 import type { ServerEvents } from './live-events.d.ts'
 import type { LiveSocket } from './page.d.ts'
 
 /** Keeps the page as it is on the server: fragments come over socket.io and are morphed in by id. */
 type Update = Parameters<ServerEvents['fragments']>[0]
+
+/** The master may be away. */
+const AGAIN_MS = 3000
+
+const seen = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries)
+    if (isIntersecting && target instanceof HTMLElement) loadScript(target)
+})
+
+const ownTitle = document.title
 
 const { htmx, io } = window
 /** No connection takes longer if all is well: by then the page says that it is not live. */
@@ -215,4 +223,37 @@ function leave (why: string | null = null) {
 function comeBack () {
   delete offline.dataset.ended
   socket.disconnect().connect()
+}
+
+/**
+ * The title and the icon of the tab: the number of problems, or that the connection is lost.
+ * `isLost`: whether the master does not answer
+ */
+function showTrouble (isLost: boolean) {
+  const icon = document.getElementById('trouble')
+  if (!icon) return
+  const { count, shown, lost } = icon.dataset
+  const href = HOME + (isLost ? lost : shown)
+  if (icon.getAttribute('href') !== href) icon.setAttribute('href', href)
+  const title = isLost ? `(no connection) ${ownTitle}` : Number(count) > 0 ? `(${count}) ${ownTitle}` : ownTitle
+  if (document.title !== title) document.title = title
+}
+
+/**
+ * Loads the script of a part of the page once somebody has scrolled to it.
+ *
+ * <section data-script="/assets/charts.js?v=…">
+ */
+function startLateScripts () {
+  const parts: NodeListOf<HTMLElement> = document.querySelectorAll('[data-script]')
+  for (const part of parts) seen.observe(part)
+}
+
+async function loadScript (part: HTMLElement) {
+  seen.unobserve(part)
+  try {
+    await import(String(part.dataset.script))
+  } catch {
+    setTimeout(() => seen.observe(part), AGAIN_MS)
+  }
 }

@@ -8,7 +8,6 @@ import { DeckError } from '../errors.ts'
 import { sendProblem } from '../problem.ts'
 import { createDeckSite } from './deck-site.ts'
 import { createHostSite } from './host-site.ts'
-import { isOfHost, locate, shortPlace } from './places.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Site, Timers } from './site.ts'
 import type { Deck } from '../deck.ts'
@@ -18,6 +17,22 @@ import type { Place } from './sites.ts'
 
 /** `ending`: ends its streams and waiting calls */
 type Opened = { site: Site, deck: Deck, ending: AbortController }
+
+/** `/apps/shop/logs` is a page of shop, `/api/v1/apps/shop/logs` is the same as `/apps/shop/api/v1/logs`. */
+const OF_APP = /^(\/api\/v1)?\/apps\/([A-Za-z\d][\w.-]{0,59})(?=$|[/?])(.*)$/s
+
+/** What the host does with an app. */
+const BY_HOST = /^\/(?:start|stop|variables)(?=$|\?)/
+
+const HEALTH = /^\/healthz(?=$|\?)/
+const READINESS = /^\/readyz(?=$|\?)/
+/** The whole port has these once. */
+const OF_PORT = /^\/(?:sign-in|sign-out|assets\/[^?]*)(?=$|\?)/
+
+/** The host answers these calls itself; every other short path of the API may mean the only app. */
+const HOST_CALL = /^\/api\/v1\/(?:host|apps|tokens|sign-in-links|openapi\.json)(?=$|[/?])/
+
+const OF_HOST = /^\/(?:api\/v1\/(?:host|apps)|apps\/[^/?]+\/(?:healthz|readyz))(?=$|[/?])/
 
 /**
  * The sites of a host: one of its own and one for each app. Each is made at its first visit, and the site of an app ends
@@ -157,4 +172,47 @@ function inScope (run: OpenedApp['run'], open: () => Site): Site {
   const site = run(open)
   return { ...site, request: (req, res) => run(() => site.request(req, res)),
     upgrade: (req, socket, head) => run(() => site.upgrade(req, socket, head)) }
+}
+
+/**
+ * Where the requests to a host belong: to the host itself or to one of its apps.
+ * `url`: below the base path of the port
+ */
+function locate (url: string): Place {
+  const [, api, name, rest] = OF_APP.exec(url) ?? []
+  if (name === undefined) return place(url, url, null)
+  if (api) return rest.startsWith('/') ? inApi(url, name, rest) : place(url, url, null)
+  if (rest.startsWith('/api/v1/')) return inApi(url, name, rest.slice('/api/v1'.length))
+  const inside = rest.startsWith('/') ? rest : `/${rest}`
+  // The host answers both, so that they open no site. The guard knows a probe, which is for anyone, by its short path.
+  if (READINESS.test(inside)) return place(url, url, null)
+  if (HEALTH.test(inside)) return { ...place(url, inside, null), goesTo: url }
+  if (OF_PORT.test(inside)) return place(url, withNext(inside, `/apps/${name}/`), null)
+  return place(url, inside, name)
+}
+
+/** Tells whether the host answers a path where all other paths of the port belong to its only app. */
+function isOfHost ({ goesTo }: Place): boolean {
+  return OF_HOST.test(goesTo)
+}
+
+/** A short path of the API means the only app. `only`: its name. */
+function shortPlace (place: Place, only: string): Place {
+  if (place.app !== null || !place.url.startsWith('/api/v1/') || HOST_CALL.test(place.url)) return place
+  return inApi(place.whole, only, place.url.slice('/api/v1'.length))
+}
+
+/** `rest`: below /api/v1 of the app */
+function inApi (whole: string, name: string, rest: string): Place {
+  return BY_HOST.test(rest) ? place(whole, `/api/v1/apps/${name}${rest}`, null) : place(whole, `/api/v1${rest}`, name)
+}
+
+function place (whole: string, url: string, app: string | null): Place {
+  return { whole, url, goesTo: url, app }
+}
+
+/** Who signs in at an app comes to its pages. */
+function withNext (url: string, next: string) {
+  if (!/^\/sign-in(?=$|\?)/.test(url) || /[?&]next=/.test(url)) return url
+  return `${url}${url.includes('?') ? '&' : '?'}next=${encodeURIComponent(next)}`
 }

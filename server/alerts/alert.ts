@@ -3,14 +3,26 @@ import { DEFAULT_MAIL_PORT } from '../config/alert-kinds.ts'
 import { DeckError } from '../errors.ts'
 import { ALERTS } from '../events/kinds.ts'
 import { matchesPattern } from '../events/pattern.ts'
-import { createDeliveries, type Delivery } from './deliveries.ts'
 import { createSender, type Message, type Outcome, type Post } from './sender.ts'
 import { contentOf, createPost, type Deck } from './services.ts'
-import { shownUrl } from './shown-url.ts'
 import type { DeckEvent } from '../events/stream.ts'
 import type { Alert as Target } from '../config/alert.ts'
 
+/** `at`: when it was tried first; `attempt`: how many tries were begun */
+export type Delivery = { id: number, at: string, event: Message['event'], attempt: number } & Outcome
+
 const MAX_QUEUED_BY_OPERATORS = 10
+
+const MAX_KEPT = 20
+
+const UNTRIED: Readonly<Outcome & { attempt: number }> = Object.freeze({ attempt: 0, state: 'pending', status: null,
+  durationMs: null, error: null, nextAttemptAt: null })
+
+const HIDDEN = '…'
+/** Secrets are longer, or have more than small letters. */
+const PLAIN_PART = /^(?:[a-z]{1,10}|v\d)?$/
+
+const NAMED_VALUE = /^[\w.-]{1,30}(?==)/
 
 /**
  * One alert with its deliveries. Tests and retries of an operator have a queue of their own and one try: they neither
@@ -144,4 +156,70 @@ function isWanted ({ type, cause }: DeckEvent, patterns: readonly string[]) {
   return patterns.some((pattern) =>
     matchesPattern(pattern, type) || (cause !== null && matchesPattern(pattern, `${type}:${cause}`))
   )
+}
+
+/**
+ * Keeps the outcomes of the last messages of one alert, and all that are still pending. `time`: wall, ms.
+ */
+function createDeliveries ({ time }: { time: () => number }) {
+  /** oldest first */
+  const kept: { message: Message, delivery: Delivery }[] = []
+  let lastId = 0
+
+  return {
+    /** @returns newest first */
+    list: (): Delivery[] => kept.map(({ delivery }) => delivery).reverse(),
+
+    find: (id: number) => kept.find(({ delivery }) => delivery.id === id) ?? null,
+
+    /** Lists a message that waits for its first try. */
+    open: (message: Message): Delivery => changeDelivery(message, { state: 'pending' }),
+
+    begin (message: Message) {
+      const { attempt } = entryOf(message).delivery
+      changeDelivery(message, { state: 'pending', attempt: attempt + 1, nextAttemptAt: null })
+    },
+
+    end: (message: Message, outcome: Outcome): Delivery => changeDelivery(message, outcome)
+  }
+
+  function changeDelivery (message: Message, changes: Partial<Delivery>) {
+    const entry = entryOf(message)
+    entry.delivery = { ...entry.delivery, ...changes }
+    return entry.delivery
+  }
+
+  function entryOf (message: Message) {
+    const known = kept.find((entry) => entry.message === message)
+    if (known) return known
+    const entry = { message,
+      delivery: { id: ++lastId, at: new Date(time()).toISOString(), event: message.event, ...UNTRIED } }
+    kept.push(entry)
+    forgetOldest()
+    return entry
+  }
+
+  function forgetOldest () {
+    const oldest = kept.findIndex(({ delivery }) => delivery.state !== 'pending')
+    if (kept.length > MAX_KEPT && oldest !== -1) kept.splice(oldest, 1)
+  }
+}
+
+/**
+ * Hides what may be secret in an address: user, password, the values of the query, and each part of the path that is no
+ * plain word, as many services put a secret there.
+ */
+export function shownUrl (url: string) {
+  const { protocol, username, password, host, pathname, search, hash } = new URL(url)
+  const user = username || password ? `${HIDDEN}@` : ''
+  const path = pathname.split('/').map((part) => PLAIN_PART.test(part) ? part : HIDDEN).join('/')
+  return `${protocol}//${user}${host}${path}${
+    search && `?${search.slice(1).split('&').map(shownParameter).join('&')}`
+  }${hash && `#${HIDDEN}`}`
+}
+
+/** A name without a value may be a secret too. */
+function shownParameter (parameter: string) {
+  const [name] = NAMED_VALUE.exec(parameter) ?? []
+  return name === undefined ? HIDDEN : `${name}=${HIDDEN}`
 }

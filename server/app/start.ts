@@ -1,9 +1,13 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { lookInMiddleOfSecond } from '../../workers/look-together.ts'
 import { describeChange, reconcileWorkers, rememberFor, signCheckpoint } from '../handover/checkpoint.ts'
-import { untilSecrets } from './missing-secrets.ts'
 import { startInTurn } from './turn.ts'
 import { endUnfinished } from '../handover/unfinished.ts'
 import { errorText } from '../errors.ts'
+import type { Release } from '../lifecycle/state.ts'
+import type { Releases } from '../releases/registry.ts'
+import type { EventStream } from '../events/stream.ts'
+import type { Closers } from '../system/closers.ts'
 import type { App, HostServices } from './app.ts'
 import type { SavedWorker } from '../cluster/adoption.ts'
 
@@ -11,6 +15,9 @@ import type { SavedWorker } from '../cluster/adoption.ts'
 const LOOK_FOR_DATA_EVERY_MS = 3000
 /** After this time a start says what it is waiting for. */
 const WAITING_AFTER_MS = 5000
+
+const FIRST_DELAY_MS = 1000
+const MAX_DELAY_MS = 30_000
 
 /**
  * Records what the master before could not record itself, and that this one has started. No start depends on it: a full
@@ -112,4 +119,35 @@ export function tellLost (events: Pick<App['events'], 'publish'>,
     : `the master (pid ${exit.pid}) ${how}`
   events.publish({ type: 'master.stopped', cause: 'master-lost', ...exit, message,
     ...((stack || fault) && { detail: { stack, ...(fault && { isOfApp: true }) } }) })
+}
+
+/**
+ * Tries again and again to read the secrets that could not be read at the start. Only a master whose app is served by
+ * workers of the one before starts without them.
+ * @returns resolves once they are known, with the release that can run then; null: none are missing
+ */
+function untilSecrets (
+  { releases, events, closers, sleep = wait }: { releases: Pick<Releases, 'secretsProblem' | 'readMissing'>,
+    events: Pick<EventStream, 'publish'>, closers: Closers,
+    sleep?: (ms: number, value: undefined, options: { signal: AbortSignal }) => Promise<unknown> }
+): Promise<Release> | null {
+  const problem = releases.secretsProblem()
+  if (problem === null) return null
+  const closed = closers.add(new AbortController(), (controller) => controller.abort())
+  events.publish({ type: 'secrets.failed', actor: 'system',
+    message: `${problem}. The workers serve on, and none is started; it is tried again` })
+  return readAgain()
+
+  async function readAgain (): Promise<Release> {
+    for (let delayMs = FIRST_DELAY_MS;; delayMs = Math.min(MAX_DELAY_MS, delayMs * 2)) {
+      await sleep(delayMs, undefined, { signal: closed.signal }).catch(() => {})
+      // The app is closed: nobody is to go on as if the secrets were known.
+      if (closed.signal.aborted) return await new Promise(() => {})
+      const release = await releases.readMissing()
+      if (!release) continue
+      events.publish({ type: 'secrets.read', release: release.id, actor: 'system',
+        message: 'Workers are started again' })
+      return release
+    }
+  }
 }

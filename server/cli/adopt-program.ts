@@ -1,19 +1,28 @@
+import { spawn } from 'node:child_process'
 import { once, setMaxListeners } from 'node:events'
+import { createInterface } from 'node:readline'
 import { setTimeout as wait } from 'node:timers/promises'
 import { formatExactDuration } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
 import { answerOf, openLine, passSockets, untilServing } from '../handover/host-line.ts'
-import { lineToRoot, ROOT_LINE, type LineToRoot } from '../programs/root-line.ts'
+import { lineToRoot, openRootLine, ROOT_LINE, type LineToRoot } from '../programs/root-line.ts'
 import { takePlaces, type Takeover } from '../programs/takeover.ts'
 import { placeText } from '../system/place-text.ts'
 import { isAlive } from '../system/process-identity.ts'
-import { adoptForUser } from './adopt-for-user.ts'
-import { programAt, turnsOfPm2, type Adoptable } from './adoptable.ts'
+import { locatePm2 } from '../import/running-pm2.ts'
+import { factsOf } from '../programs/holder.ts'
+import { oneLine } from '../system/one-line.ts'
+import { ownerOfProcess } from '../system/process-owner.ts'
+import { userId } from '../system/user.ts'
+import { stopUnit, unitAround } from '../systemd/unit-of.ts'
+import { scriptPath } from '../system/built.ts'
+import { processOf, programAt, turnsOfPm2, type Adoptable } from './adoptable.ts'
 import { createTools } from './context.ts'
 import { callHost } from './host.ts'
 import { ensureHost } from './host-start.ts'
 import { showApps } from './ls.ts'
 import { checkedDuration, misuse, timeoutOf } from './usage.ts'
+import type { Readable } from 'node:stream'
 import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
 import type { NewAdoption } from '../api/host.ts'
@@ -28,6 +37,10 @@ const DEFAULT_GRACE = '10s'
 const LOOK_EVERY_MS = 50
 /** How long a program is waited for that was told to end. It goes on ending meanwhile. */
 const ENDS_WITHIN_MS = 60_000
+
+const AS_USER = scriptPath('as-user.js')
+/** Root's variables that are for everybody; the rest may be secret. */
+const PASSED = /^(PATH|TERM|TZ|LANG|LANGUAGE|LC_\w+|CLUSTERDECK_(?!TOKEN|URL)\w+)$/
 
 /**
  * Starts apps in the host of this user in the place of programs that run: the workers get sockets on the same addresses
@@ -198,4 +211,47 @@ async function untilEnded (processes: Adoptable['processes']): Promise<number[]>
   const end = performance.now() + ENDS_WITHIN_MS
   while (processes.some(isAlive) && performance.now() < end) await wait(LOOK_EVERY_MS)
   return processes.filter(isAlive).map(({ pid }) => pid)
+}
+
+/**
+ * Where root takes over what another user runs, that user does it, in a process without any right of root: all that is
+ * read, asked, written and run may be what this user has made of it. Root keeps the line to it alone.
+ * @returns the exit code; null: it is not for another user
+ * @throws {DeckError} usage, not-possible
+ */
+async function adoptForUser (options: Options, terminal: Terminal): Promise<number | null> {
+  if (userId() !== 0) return null
+  const { pid, home } = options.pm2 === undefined ? { pid: processOf(options), home: undefined } : locatePm2(terminal)
+  const owner = ownerOfProcess(pid)
+  if (owner?.user === 0 || factsOf(pid) === null) return null
+  if (!owner?.isOpen)
+    throw new DeckError('not-possible',
+      `process ${pid} has other rights than its user, or has begun with others (setuid, setcap, AmbientCapabilities): what that user may not look into is not taken over for that user`)
+  const unit = home === undefined ? unitAround(pid) : null
+  const line = openRootLine({ user: owner.user,
+    stop: async () => unit && !unit.isOfUser ? await stopUnit(unit) : 'it is no service of the system' })
+  if (line === null)
+    throw new DeckError('not-possible',
+      'what another user runs can be taken over on Linux alone, on x86-64 and arm64, with the package koffi, which npm installs where it can')
+  const env = Object.entries(terminal.env).filter(([name]) => PASSED.test(name))
+  // In a session of its own: what shares the terminal of root could type into it.
+  const child = spawn(process.execPath, [AS_USER, String(owner.user), owner.groups.join(), terminal.script, 'adopt',
+    ...wordsOf(options)], { cwd: terminal.cwd,
+    env: { ...Object.fromEntries(env), ...(home !== undefined && { PM2_HOME: home }), [ROOT_LINE]: '1' },
+    detached: true, stdio: ['ignore', 'pipe', 'pipe', line.theirs, 'pipe'] })
+  line.serve(child)
+  for (const stream of ['stdout', 'stderr'] as const) {
+    createInterface(child[stream] as Readable).on('line', (text) => {
+      terminal[stream].write(`${oneLine(text)}\n`)
+    })
+  }
+  const [code] = await once(child, 'close')
+  line.close()
+  return code ?? 1
+}
+
+function wordsOf (options: Options): string[] {
+  return Object.entries(options).filter(([name]) => name !== 'wait').flatMap(([name, value]) =>
+    value === true ? [`--${name}`] : Array.isArray(value) ? [`--${name}`, ...value] : [`--${name}=${value}`]
+  )
 }

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
-import { clipText } from './cells.ts'
+import stringWidth from 'string-width'
+import { oneLine } from '../system/one-line.ts'
 import { drawnStream } from './shown-stream.ts'
 
 /** A whole terminal, of which only the lines that have changed are written. */
@@ -13,6 +14,11 @@ const CLOSE = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 const RESET = '\u001b[0m'
 const ERASE_LINE = '\u001b[K'
 const COLOURS = ['red', 'yellow']
+
+/** Characters that take a cell each, as nearly all do. */
+const PLAIN = /^[\x20-\x7e]*$/
+
+const CLIPPED = '…'
 
 /** `onResize`: has to draw again */
 export function createScreen (given: NodeJS.WriteStream,
@@ -52,4 +58,24 @@ export function createScreen (given: NodeJS.WriteStream,
     if (style === undefined || clipped === '' || (!hasColours && COLOURS.includes(style))) return clipped
     return `\u001b[${inspect.colors[style]?.[0]}m${clipped}${RESET}`
   }
+}
+
+/**
+ * What a terminal shows of a text, without whatever moves the cursor or sets a mode. `text`: of anybody; `width`: in
+ * cells. Returns at most as wide, with a mark where something is missing.
+ */
+export function clipText (text: string, width: number): string {
+  if (PLAIN.test(text) && text.length <= width) return text
+  const shown = oneLine(text.replaceAll('\t', '  '))
+  let clipped = ''
+  let cells = 0
+  /** of what stays if there is no room for the rest */
+  let kept = ''
+  for (const { segment } of new Intl.Segmenter().segment(shown)) {
+    cells += stringWidth(segment)
+    if (cells > width) return width < 1 ? '' : `${kept}${CLIPPED}`
+    clipped += segment
+    if (cells < width) kept = clipped
+  }
+  return clipped
 }

@@ -1,17 +1,20 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
-import { holdsFileOf, orderText, type DrainLimits, type OrphanOrder, type ToWorker } from '../../workers/protocol.ts'
+import { holdsFileOf, orderText, type DrainLimits, type Holds, type OrphanOrder,
+  type ToWorker } from '../../workers/protocol.ts'
 import { takeCrashNote } from '../crashes/note.ts'
 import { writeJson } from '../system/json-file.ts'
 import { signalProcess, type ProcessIdentity } from '../system/process-identity.ts'
-import { createOrphanHolds } from './orphan-holds.ts'
 import { watchOrphan } from './orphan-watch.ts'
+import { toHolds } from './told-counts.ts'
 import type { WorkerFiles, createWorkerHandle } from './worker-handle.ts'
 
 export type OrphanHandle = ReturnType<typeof createOrphanHandle>
 export type OrphanIdentity =
   & ProcessIdentity
   & WorkerFiles
+
+const READ_EVERY_MS = 2000
 
 /**
  * A worker that a dead master has left behind, with the methods of a worker handle. It has no channel: orders reach it
@@ -102,4 +105,31 @@ export function createOrphanHandle (identity: OrphanIdentity,
 
 function toLimits ({ type: _, ...limits }: { type: 'drain' } & DrainLimits): DrainLimits {
   return limits
+}
+
+/** Reads what a draining worker without a channel still has. It writes that again and again as a sign of life. */
+function createOrphanHolds ({ pid, orderFile }: { pid: number, orderFile: string },
+  onHolds: (report: { type: 'holds' } & Holds) => void)
+{
+  const file = holdsFileOf(orderFile)
+  let timer: NodeJS.Timeout | undefined
+  let readAtMs = 0
+
+  return { begin () {
+    timer ??= setInterval(readFile, READ_EVERY_MS)
+  }, stop () {
+    clearInterval(timer)
+  } }
+
+  function readFile () {
+    try {
+      const { mtimeMs } = statSync(file)
+      if (mtimeMs === readAtMs) return
+      readAtMs = mtimeMs
+      const report = JSON.parse(readFileSync(file, 'utf8'))
+      if (report.pid === pid) onHolds({ type: 'holds', ...toHolds(report) })
+    } catch {
+      // ENOENT: it has not written yet. It may be half written, too.
+    }
+  }
 }

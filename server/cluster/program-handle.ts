@@ -8,14 +8,24 @@ import { runProgram, whyUnheard, type Output } from '../programs/running-program
 import { identifyProcess } from '../system/process-identity.ts'
 import { TREE_VARIABLE } from '../system/process-tree.ts'
 import { pidsOf } from '../system/tree-usage.ts'
+import { createHeartbeat, queuedMs } from '../system/heartbeat.ts'
+import { listeningSockets } from '../programs/listening-sockets.ts'
+import { socketsOf } from '../system/open-sockets.ts'
 import { createProgramEnd, type Stop } from './program-end.ts'
 import { createProgramReadiness } from './program-readiness.ts'
 import { createProgramSockets, type ProgramSockets } from './program-sockets.ts'
-import { createProgramWatchdog } from './program-watchdog.ts'
-import { createUnheardSockets } from './unheard-sockets.ts'
 import type { Handle, WorkerFiles, WorkerHandle, createWorkerHandle } from './worker-handle.ts'
 import type { ToMaster, ToWorker } from '../../workers/protocol.ts'
 import type { ToldExit } from '../lifecycle/loss.ts'
+
+const TICK_MS = 500
+/** A heartbeat knows several; here it is one. */
+const PROGRAM = 1
+
+/** As long as it does not listen, its first socket is waited for. */
+const FIRST_EVERY_MS = 100
+
+const LOOK_EVERY_MS = 5000
 
 /**
  * A worker that is another program than Node, with the methods of a worker handle. It has no channel: what it binds is
@@ -156,4 +166,75 @@ export function createProgramHandle (
 function notifyVariables ({ file }: Pick<NotifySocket, 'file'>, watchdogMs: number): Record<string, string> {
   if (file === null) return {}
   return { NOTIFY_SOCKET: file, ...(watchdogMs > 0 && { WATCHDOG_USEC: String(watchdogMs * 1000) }) }
+}
+
+/**
+ * Finds out when a program that says now and then that it lives does so no more. One that has never said so is not
+ * watched.
+ */
+export function createProgramWatchdog ({ pid, timeoutMs, onSilent, onAnswered, now = () => performance.now() }: {
+  pid: () => number,
+  /** 0: nobody watches */
+  timeoutMs: number,
+  onSilent: (silentMs: number) => void,
+  /** it has been silent before */
+  onAnswered: () => void,
+  /** monotonic, ms */
+  now?: () => number
+}) {
+  const heartbeat = createHeartbeat({ timeoutMs, tickMs: TICK_MS, queuedMs: () => queuedMs(pid()) })
+  let isOver = timeoutMs === 0
+  let timer: NodeJS.Timeout | undefined
+
+  return {
+    /** It has said so. */
+    hears () {
+      if (isOver) return
+      timer ??= lookLater()
+      if (heartbeat.heard(PROGRAM)) onAnswered()
+    },
+
+    /** It is told to end, or has ended. */
+    stop () {
+      isOver = true
+      clearTimeout(timer)
+    }
+  }
+
+  function lookLater () {
+    return setTimeout(() => {
+      for (const { silentMs } of heartbeat.tick(now(), [PROGRAM])) onSilent(silentMs)
+      if (!isOver) timer = lookLater()
+    }, TICK_MS).unref()
+  }
+}
+
+/** What a program listens on that the system does not let us hear: it has sockets of its own, which are looked for. */
+function createUnheardSockets ({ onMessage, pids }: {
+  onMessage: (message: ToMaster) => void,
+  /** of all processes that the program has by now */
+  pids: () => number[]
+}) {
+  let known: Map<number, string> = new Map()
+  let timer: NodeJS.Timeout
+  lookAgain()
+  return { answer () {}, releaseClosed: async () => look(), close () {
+    clearTimeout(timer)
+  } }
+
+  function lookAgain () {
+    timer = setTimeout(() => {
+      look()
+      lookAgain()
+    }, known.size === 0 ? FIRST_EVERY_MS : LOOK_EVERY_MS).unref()
+  }
+
+  function look () {
+    const all = pids()
+    const found = listeningSockets(all[0], new Set(all.flatMap((pid) => [...socketsOf(pid)])))
+    for (const [inode, address] of found)
+      if (!known.has(inode)) onMessage({ type: 'listening', address, isFixed: true })
+    for (const [inode, address] of known) if (!found.has(inode)) onMessage({ type: 'closed', address })
+    known = found
+  }
 }

@@ -6,7 +6,6 @@ import { releasesInUse, snapshotOf } from '../lifecycle/snapshot.ts'
 import { createAdoption } from './adoption.ts'
 import { whatRuns } from './checkpoint.ts'
 import { createCluster, stamp, type Listener, type Services } from './cluster.ts'
-import { createDeadlines } from './deadlines.ts'
 import { createExits } from './exits.ts'
 import { createForks } from './forks.ts'
 import { createInbox } from './inbox.ts'
@@ -19,12 +18,16 @@ import { reduceWithDrift } from './reduce-with-drift.ts'
 import { createSuccession } from './succession.ts'
 import type { Balance } from './request-fairness.ts'
 import type { Limits } from './watchdog.ts'
-import type { Command, LifecycleOptions, OperatorInput, PlainInput, PoolState, Refusal } from '../lifecycle/state.ts'
+import type { Command, DeadlineKind, LifecycleOptions, OperatorInput, PlainInput, PoolState,
+  Refusal } from '../lifecycle/state.ts'
 
 export type Supervisor = ReturnType<typeof createSupervisor>
 
 /** by type */
 type Commands = { [Each in Command as Each['type']]: Each }
+
+// setTimeout fires at once for a longer time.
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 /**
  * Holds the one mutable state: input → reduce → record what is decided → do it. All else subscribes to the cluster:
@@ -224,4 +227,25 @@ export function createSupervisor (initialState: PoolState, services: Services) {
     watchdog.stop()
     stopMeasuring()
   }
+}
+
+/** Named timers: setting one again starts it anew, a cleared one never fires. */
+function createDeadlines ({ onPassed }: { onPassed: (deadline: DeadlineKind, id: number) => void }) {
+  const timers: Map<string, NodeJS.Timeout> = new Map()
+
+  return { set (deadline: DeadlineKind, id: number, ms: number) {
+    const key = `${deadline}:${id}`
+    clearTimeout(timers.get(key))
+    timers.set(key, setTimeout(() => {
+      timers.delete(key)
+      onPassed(deadline, id)
+    }, Math.min(ms, MAX_TIMEOUT_MS)))
+  }, clear (deadline: DeadlineKind, id: number) {
+    const key = `${deadline}:${id}`
+    clearTimeout(timers.get(key))
+    timers.delete(key)
+  }, clearAll () {
+    for (const timer of timers.values()) clearTimeout(timer)
+    timers.clear()
+  } }
 }

@@ -1,5 +1,4 @@
 import { DeckError } from '../errors.ts'
-import { goneSince, type KnownRelease } from './gone-since.ts'
 import { createSourceLines } from './source-lines.ts'
 import type { CrashGroup, GroupQuery, GroupState } from '../../db/crash-groups.ts'
 import type { History } from '../../db/history.ts'
@@ -9,10 +8,14 @@ import type { Frame } from '../../db/crashes.ts'
 export type CrashAction = 'resolve' | 'mute' | 'reopen'
 export type CrashService = ReturnType<typeof createCrashService>
 
+type KnownRelease = { id: string, path: string, outcome: string | null, deployedAt: string | null }
+
 const STATES: Readonly<Record<CrashAction, GroupState>> = Object.freeze({ resolve: 'resolved', mute: 'muted',
   reopen: 'open' })
 const EVENTS = Object.freeze({ resolve: 'crash.group-resolved', mute: 'crash.group-muted',
   reopen: 'crash.group-reopened' })
+
+const MIN_QUIET_MS = 10 * 60 * 1000
 
 /** Lets an operator read crashes, and resolve, mute and reopen them. */
 export function createCrashService ({ store, events, release, releases = () => [], now = Date.now }: {
@@ -134,4 +137,29 @@ function writeOrUnavailable<T> (work: () => T): T {
 
 function notFound (id: number) {
   return new DeckError('not-found', `Crash group ${id} does not exist or is no longer kept`)
+}
+
+/**
+ * The first release without a fault, once the running release has not had it for longer than the average time between
+ * two of its crashes. `highestRelease`: the n of `r<n>`. Returns null: not gone, or unknown.
+ */
+export function goneSince (
+  { highestRelease, count, firstSeenAt, lastSeenAt }: { highestRelease: number | null, count: number,
+    firstSeenAt: string, lastSeenAt: string },
+  { running, releases, now }: { running: string | null, releases: KnownRelease[], now: number }
+): string | null {
+  const current = numberOf(running)
+  if (highestRelease === null || current === null || current <= highestRelease) return null
+  const clean = releases.filter(({ id, outcome }) =>
+    Number(numberOf(id)) > highestRelease && Number(numberOf(id)) <= current &&
+    (outcome === 'succeeded' || id === running)
+  ).sort((a, b) => Number(numberOf(a.id)) - Number(numberOf(b.id)))
+  const since = clean[0]?.deployedAt
+  if (!since) return null
+  const gapMs = count > 1 ? (Date.parse(lastSeenAt) - Date.parse(firstSeenAt)) / (count - 1) : 0
+  return now - Date.parse(since) >= Math.max(MIN_QUIET_MS, gapMs) ? clean[0].id : null
+}
+
+function numberOf (id: string | null) {
+  return id === null ? null : Number(id.slice(1))
 }

@@ -1,9 +1,10 @@
+import { readFile, stat } from 'node:fs/promises'
 import { DeckError, errorCode, errorText } from '../errors.ts'
-import { putOriginalPlaces } from './profile-file.ts'
+import { writeJson } from '../system/json-file.ts'
+import { withOriginalPlaces, type Places } from './original-places.ts'
 import type { Supervisor } from '../cluster/supervisor.ts'
 import type { EventStream } from '../events/stream.ts'
 import type { Store } from './store.ts'
-import type { Places } from './original-places.ts'
 import type { Diagnostic } from '../api/shapes.ts'
 
 export type Diagnostics = ReturnType<typeof createDiagnostics>
@@ -22,6 +23,9 @@ const WARNINGS: Readonly<Partial<Record<Diagnostic['kind'], string>>> = Object.f
 
 /** These stop the whole process, so the watchdog must not take the worker for hung. */
 const STOPS_WORKER = new Set(['heap-snapshot', 'report'])
+
+/** A larger one would block the loop of the master for long. */
+const MAX_BYTES = 16 * 1024 * 1024
 
 /** Examines one worker when an operator asks for it. */
 export function createDiagnostics ({ supervisor, events, store, folderOf, places, time = Date.now }: {
@@ -153,5 +157,20 @@ export function createDiagnostics ({ supervisor, events, store, folderOf, places
 
   function isoTime () {
     return new Date(time()).toISOString()
+  }
+}
+
+/**
+ * Puts the places of sources into the file of a CPU profile that has just been taken. One that is too large, or not
+ * whole, stays as the worker has written it. `root`: the folder of its release.
+ */
+async function putOriginalPlaces (file: string, root: string, places: Places) {
+  try {
+    if ((await stat(file)).size > MAX_BYTES) return
+    const profile = JSON.parse(await readFile(file, 'utf8'))
+    const original = withOriginalPlaces(profile, root, places)
+    if (original !== profile) writeJson(file, original)
+  } catch {
+    // Nothing in it is believed; ENOSPC: there is no room for both.
   }
 }

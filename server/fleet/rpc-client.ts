@@ -1,8 +1,9 @@
+import { z } from 'zod'
 import { formatDuration, formatExactDuration } from '../../public/format.ts'
-import { DeckError, toError } from '../errors.ts'
+import { DeckError, isErrorCode, toError } from '../errors.ts'
 import { noMember, type Host, type Presence } from './presence.ts'
 import { MAX_RESPONSE_BYTES, parseResponse, roleFor, encodeResponse, encodeRequest } from './rpc-protocol.ts'
-import { refusalOf } from './refusal.ts'
+import { parseUntrusted } from './untrusted-json.ts'
 import type { Order, Serve } from './rpc-server.ts'
 import type { Answer, Question, Role } from './rpc-protocol.ts'
 import type { Connection } from './nats-connection.ts'
@@ -16,6 +17,11 @@ export type Person = { name: string | null, actor: string, role: Role, client: Q
 
 const ANSWER_WITHIN_MS = 10_000
 const MAY_BE_DONE = 'It may have done it nevertheless'
+
+const PROBLEM = z.object({ code: z.string(), detail: z.string(), now: z.string().max(100).optional(),
+  change: z.string().max(500).optional() })
+
+const MAX_CHARS = 500
 
 export function createRpcClient ({ nats, presence, member: own, serve }: {
   nats: Connection,
@@ -101,4 +107,13 @@ function errorOfRequest (error: Error & { isNoResponders?: () => boolean }, memb
     return new DeckError('timed-out',
       `${member} did not answer within ${formatExactDuration(withinMs)}. ${MAY_BE_DONE}`)
   return new DeckError('fleet-away', `cannot ask ${member}: ${error.message}`, { cause: error })
+}
+
+/** `answer`: with a status from 400 on @returns with the member's own code, if this version knows it */
+export function refusalOf ({ status, body }: Pick<Answer, 'status' | 'body'>): DeckError {
+  const problem = parseUntrusted(PROBLEM, () => JSON.parse(body))
+  if (!problem) return new DeckError('not-possible', `status ${status}`)
+  const code = isErrorCode(problem.code) ? problem.code : 'not-possible'
+  const { detail, now, change } = problem
+  return new DeckError(code, detail.slice(0, MAX_CHARS), { details: { ...(now !== undefined && { now, change }) } })
 }

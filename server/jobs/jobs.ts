@@ -1,12 +1,14 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { readableText } from '../system/one-line.ts'
+import { endLeftGroup, type runCommand, type CommandRun } from '../cluster/command-run.ts'
+import { isGroupAlive } from '../system/process-group.ts'
 import { createCommands } from './commands.ts'
-import { createLeftRuns } from './left-runs.ts'
 import { createOutcomes } from './outcomes.ts'
-import { createRuns, GRACE_MS, type Active, type LeftRun } from './runs.ts'
+import { createRuns, GRACE_MS, type Active, type LeftRun, type Runs } from './runs.ts'
 import { createSchedule, type Dues } from './schedule.ts'
+import { orNone } from './or-none.ts'
 import type { PlaceOf } from '../cluster/command-place.ts'
-import type { runCommand, CommandRun } from '../cluster/command-run.ts'
 import type { Run } from '../../db/job-runs.ts'
 import type { EventStream } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
@@ -52,6 +54,14 @@ export type JobServices = {
   timers: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
 }
 export type JobsMemory = { runs: LeftRun[], due: Dues }
+
+/**
+ * What a dead master has left running is killed after the grace. It is waited for this long: a process that the kernel
+ * does not let go would never end.
+ */
+const PATIENCE_MS = GRACE_MS + 1000
+
+const LOOK_EVERY_MS = 50
 
 /** Runs the configured jobs at their times, and what else an operator wants to run beside the workers. */
 export function createJobs (services: JobServices) {
@@ -210,5 +220,38 @@ export function createJobs (services: JobServices) {
     if (running) return running
     findRun(id)
     throw new DeckError('run-ended', `Run ${id} has ended`)
+  }
+}
+
+/** Runs of the master before: those that can go on here, and those that are to end. `onOver`: the run of a job has. */
+function createLeftRuns ({ store }: JobServices, runs: Runs, onOver: (job: string) => void) {
+  /** They were told to end. */
+  const ending: Set<LeftRun> = new Set()
+
+  return {
+    /** @returns the run of a job that has not ended */
+    runOf: (name: string): number | null => [...ending].find(({ job }) => job === name)?.run ?? null,
+
+    take (left: LeftRun[], cause: 'upgrade' | 'master-lost') {
+      for (const run of left) {
+        if (runs.goOn(run, cause)) continue
+        const isAlive = endLeftGroup(run, GRACE_MS)
+        if (isAlive) waitForEnd(run)
+        runs.tellLost({ ...run, isAlive })
+      }
+      const known = new Set(left.map(({ run }) => run))
+      for (const { id, job, command } of orNone(store.unfinished) ?? []) {
+        if (!known.has(id)) runs.tellLost({ run: id, job, name: job ?? String(command), isAlive: false })
+      }
+      runs.sweep()
+    }
+  }
+
+  async function waitForEnd (run: LeftRun) {
+    ending.add(run)
+    const until = performance.now() + PATIENCE_MS
+    while (isGroupAlive(run.pid) && performance.now() < until) await wait(LOOK_EVERY_MS, undefined, { ref: false })
+    ending.delete(run)
+    if (run.job !== null) onOver(run.job)
   }
 }

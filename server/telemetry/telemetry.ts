@@ -1,12 +1,12 @@
 import os from 'node:os'
+import { loadPosix } from '../system/posix.ts'
 import { createDelivery } from './delivery.ts'
 import { deckMetrics, masterMetrics, type Facts } from './deck-metrics.ts'
-import { createJournal } from './journald.ts'
-import { eventRecord, type LogRecord } from './log-record.ts'
+import { eventRecord, lineRecord, type LogRecord } from './log-record.ts'
 import { sendLogs, sendMetrics } from './otlp.ts'
 import { readOtlpSettings, type Environment } from './otlp-settings.ts'
 import { createSyslog } from './syslog.ts'
-import { followWorkerLines, type Logs } from './worker-lines.ts'
+import { FACILITY, NEEDS_KOFFI, PRIORITIES, sendEach, TAKES_NOTHING } from './datagrams.ts'
 import type { EventStream } from '../events/stream.ts'
 import type { Metric } from './metric.ts'
 
@@ -14,8 +14,23 @@ export type Options = { otlp: 'on' | 'off', workerOutput: 'on' | 'off', journald
 /** of log records */
 type Receiver = Pick<ReturnType<typeof createDelivery<LogRecord>>, 'push' | 'room' | 'close'>
 
+type Stream = 'stdout' | 'stderr'
+type Cursor = { lag: () => number, read: (maxBytes: number) => Promise<{ lines: string[] }> }
+/** What is needed of the logs. */
+type Logs = { slots: () => number[], begin: (slot: number) => Record<Stream, number>,
+  cursor: (slot: number, stream: Stream, position: number) => Cursor }
+
 /** How long an app that ends waits for a collector. */
 const CLOSE_MS = 2000
+
+const STREAMS = ['stdout', 'stderr'] as const
+const EVERY_MS = 1000
+const READ_BYTES = 64 * 1024
+/** With less room for records, so few bytes would be read at a time that it is better to wait. */
+const MIN_ROOM = 32
+
+const SOCKET = '/run/systemd/journal/socket'
+const MAX_NAME_CHARS = 64
 
 /**
  * Sends metrics, events and what the workers write to those who collect these: OpenTelemetry, where the environment of
@@ -121,4 +136,93 @@ function createOutcomes (events: EventStream) {
             message: `${who} has refused ${dropped.toLocaleString('en-US')} of the ${what}` })
         }
       } }
+}
+
+/**
+ * Reads what the workers write from their log files, as fast as it is taken: what is not taken yet stays in the files.
+ * `room`: for how many records; `now`: wall, ms.
+ */
+export function followWorkerLines (logs: Logs,
+  { push, room, now = Date.now, setTimer = setTimeout }: { push: (record: LogRecord) => void, room: () => number,
+    now?: () => number, setTimer?: (work: () => void, ms: number) => { unref: () => unknown } })
+{
+  const cursors: Map<string, Cursor> = new Map()
+  let isStopped = false
+  let reading: Promise<void> = Promise.resolve()
+  waitForMore()
+
+  return {
+    /** Reads once more what is there. */
+    async stop () {
+      isStopped = true
+      await reading
+      await readAll()
+    }
+  }
+
+  function waitForMore () {
+    setTimer(() => {
+      if (isStopped) return
+      reading = readAll().then(waitForMore)
+    }, EVERY_MS).unref()
+  }
+
+  async function readAll () {
+    for (const slot of logs.slots()) for (const stream of STREAMS) await readStream(slot, stream)
+  }
+
+  async function readStream (slot: number, stream: Stream) {
+    try {
+      const cursor = cursorOf(slot, stream)
+      while (room() >= MIN_ROOM && cursor.lag() > 0) {
+        // A line that is told has two bytes or more.
+        const { lines } = await cursor.read(Math.min(READ_BYTES, 2 * room()))
+        const at = now()
+        for (const text of lines) if (text !== '') push(lineRecord({ slot, stream, text, at }))
+      }
+    } catch {
+      // ENOENT, EACCES: the logs report it themselves.
+    }
+  }
+
+  function cursorOf (slot: number, stream: Stream) {
+    const key = `${slot}.${stream}`
+    const cursor = cursors.get(key) ?? logs.cursor(slot, stream, logs.begin(slot)[stream])
+    cursors.set(key, cursor)
+    return cursor
+  }
+}
+
+/**
+ * Sends records to journald by its native protocol, which has fields: https://systemd.io/JOURNAL_NATIVE_PROTOCOL/.
+ * `identifier`: for `journalctl -t`.
+ */
+export function createJournal (
+  { identifier, path = SOCKET, load = loadPosix }: { identifier: string, path?: string, load?: typeof loadPosix }
+) {
+  return sendEach(async (record) => {
+    const posix = load()
+    if (!posix) return NEEDS_KOFFI
+    return posix.sendDatagram(path, journalEntry(record, identifier)) ? null : TAKES_NOTHING
+  })
+}
+
+function journalEntry ({ level, text, event, attributes, trace }: LogRecord, identifier: string): Buffer {
+  const fields = { MESSAGE: text, PRIORITY: PRIORITIES[level], SYSLOG_IDENTIFIER: identifier, SYSLOG_FACILITY: FACILITY,
+    ...event !== null && { CLUSTERDECK_EVENT: event },
+    ...Object.fromEntries(
+      Object.entries(attributes).map((
+        [name, value]
+      ) => [name.toUpperCase().replace(/[^A-Z0-9]/g, '_').slice(0, MAX_NAME_CHARS), value])
+    ), ...trace && { TRACE_ID: trace.traceId, ...trace.spanId && { SPAN_ID: trace.spanId } } }
+  return Buffer.concat(Object.entries(fields).map(([name, value]) => fieldOf(name, String(value))))
+}
+
+/** A value of several lines has its length before it, as nobody could tell its end. */
+function fieldOf (name: string, value: string) {
+  if (!value.includes('\n')) return Buffer.from(`${name}=${value}\n`)
+  const bytes = Buffer.from(value)
+  const length = Buffer.alloc(8)
+  length.writeBigUInt64LE(BigInt(bytes.length))
+  return Buffer.concat([Buffer.from(`${name}\n`), length, bytes, Buffer.from('\n')])
 }

@@ -1,5 +1,5 @@
 import { batchesOf } from '../../server/fleet/plan.ts'
-import { refusalOf } from '../../server/fleet/refusal.ts'
+import { refusalOf } from '../../server/fleet/rpc-client.ts'
 import { finishTurn, startRollout, steerRollout, takeTurn, type FleetRollout } from '../../server/fleet/rollout.ts'
 import type { FleetLogLine } from '../../server/api/fleet-logs.ts'
 import type { AppFleet as Fleet, FleetStatus } from '../../server/fleet/app-fleet.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import stringWidth from 'string-width'
-import { clipText } from '../../../server/cli/cells.ts'
+import { clipText } from '../../../server/cli/screen.ts'
 import { createPage, drawTop, pressKey, withApps } from '../../../server/cli/top-view.ts'
 import { fake } from '../../support/fake.ts'
 import type { Status } from '../../../server/api/cluster.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { excerpt } from '../../../server/cluster/excerpt.ts'
+import { excerpt } from '../../../server/cluster/app-messages.ts'
 
 test('what is short is kept as it is', () => {
   for (const value of [null, true, 1.5, '', 'text', [], {}, [1, [2, { a: null, b: ['é'] }]],

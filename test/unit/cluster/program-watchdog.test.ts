@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { createProgramWatchdog } from '../../../server/cluster/program-watchdog.ts'
+import { createProgramWatchdog } from '../../../server/cluster/program-handle.ts'
 
 function setUp (t: TestContext, timeoutMs: number) {
   t.mock.timers.enable({ apis: ['setTimeout'] })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { test } from 'node:test'
-import { goneSince } from '../../../server/crashes/gone-since.ts'
+import { goneSince } from '../../../server/crashes/crashes.ts'
 import { setUp } from '../../support/crashes.ts'
 import { rareTest } from '../../support/rare.ts'
 import type { GroupSort } from '../../../db/crash-groups.ts'

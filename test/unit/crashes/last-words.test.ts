@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import { fingerprintOf } from '../../../server/crashes/fingerprint.ts'
+import { fingerprintOf } from '../../../server/crashes/recorder.ts'
 import { faultIn, lastLinesOf, noteFrom } from '../../../server/crashes/last-words.ts'
 import { toRecord } from '../../../server/crashes/record.ts'
 

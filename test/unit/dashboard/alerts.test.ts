@@ -10,7 +10,7 @@ import { alertsModel } from '../../../server/dashboard/alerts-page.ts'
 import { ALERTS, EVENT_TYPES } from '../../../server/events/kinds.ts'
 import { TOPICS } from '../../../server/events/topics.ts'
 import type { Powers } from '../../../server/dashboard/powers.ts'
-import type { Delivery } from '../../../server/alerts/deliveries.ts'
+import type { Delivery } from '../../../server/alerts/alert.ts'
 import type { Alerts } from '../../../server/alerts/alerts.ts'
 
 const NOW = Date.parse('2026-01-01T00:00:10.000Z')

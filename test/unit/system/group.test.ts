@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hasOthers } from '../../../server/system/group.ts'
+import { hasOthers } from '../../../server/system/trust.ts'
 
 const FILES: Record<string, string> = {
   '/etc/passwd':

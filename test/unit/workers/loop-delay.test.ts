@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLoopDelay } from '../../../workers/loop-delay.ts'
+import { createLoopDelay } from '../../../workers/vitals.ts'
 import { fake } from '../../support/fake.ts'
 import type { IntervalHistogram } from 'node:perf_hooks'
 

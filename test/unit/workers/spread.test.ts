@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { evenMoments, spreadOver } from '../../../workers/spread.ts'
+import { evenMoments, spreadOver } from '../../../workers/long-lived.ts'
 
 test('ten thousand connections end evenly over the time: no tenth of a second has more than its share, but for two', () => {
   const [count, ms] = [10_000, 30_000]
