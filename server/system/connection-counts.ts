@@ -1,19 +1,24 @@
-import { namesIn, socketAt } from './proc.ts'
+import { namesIn, socketAt, textIn } from './proc.ts'
 import type { SocketDiagnostics } from './socket-diagnostics.ts'
 
 /**
- * `ports`: on which it listens; `held`: the inodes of what it listens on and of its connections, by process and
+ * `ports`: on which it listens, those of Unix sockets by their path; `held`: the inodes of what it listens on and of its connections, by process and
  * descriptor
  */
 type Tree = { ports: Set<string>, held: Map<string, number> }
 /** by inode */
 type Sockets = Map<number, { port: string, isListening: boolean }>
 
+/** A row of proc_pid_net(5). A connection has the path of the socket that has accepted it. */
+const UNIX_ROW = /^\S+ \S+ \S+ (\S+) \S+ (\S+) +(\d+) (.+)$/gm
+const LISTENS = 0x10000
+const CONNECTED = '03'
+
 /** How often a connection that nobody seems to have is looked for. */
 const LOOKS = 2
 
 /**
- * How many connections each program has open that have come to a port on which it listens. The kernel lists the
+ * How many connections each program has open that have come to a port or a Unix socket on which it listens. The kernel lists the
  * sockets; whose they are is in the descriptors of the processes, of which only those are read that are new.
  */
 export function createConnectionCounts (diagnostics: SocketDiagnostics) {
@@ -67,6 +72,10 @@ function listSockets (diagnostics: SocketDiagnostics, ports: Set<string>): Socke
       const port = `${family} ${number}`
       if (ports.has(port)) sockets.set(inode, { port, isListening: false })
     })
+  }
+  for (const [, flags, state, inode, path] of textIn('/proc/net/unix').matchAll(UNIX_ROW)) {
+    const [port, isListening] = [`unix ${path}`, (Number.parseInt(flags, 16) & LISTENS) !== 0]
+    if (isListening || (state === CONNECTED && ports.has(port))) sockets.set(Number(inode), { port, isListening })
   }
   return sockets
 }

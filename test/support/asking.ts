@@ -38,8 +38,8 @@ export function keepAsking (t: { after: (end: () => void) => void }, url: string
   } }
 }
 
-export async function askPath (socketPath: string): Promise<string> {
-  const [response] = await once(http.get({ socketPath, agent: false }), 'response')
+export async function askPath (socketPath: string, path: string = '/'): Promise<string> {
+  const [response] = await once(http.get({ socketPath, path, agent: false }), 'response')
   return String((await response.toArray()).join(''))
 }
 
