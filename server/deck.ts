@@ -33,7 +33,7 @@ import type { OtherDecks } from './system/other-decks.ts'
 import type { AppFleet } from './fleet/app-fleet.ts'
 import type { Report } from './doctor/doctor.ts'
 import type { Run } from '../db/job-runs.ts'
-import type { StepTools } from './jobs/steps-run.ts'
+import type { StepTools } from './jobs/run-steps.ts'
 
 /** All that the admin side knows. */
 export type Deck = ReturnType<typeof createDeck>

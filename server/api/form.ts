@@ -8,7 +8,7 @@ import type { Mount } from './openapi.ts'
  * A form of a page asks for an operation of the API: its fields have the names of the input, those of a nested object
  * such as `strategy.surge`. All are texts, and an empty one is the same as none.
  */
-export type Place = { operation: Operation, method: Method, path: string }
+export type Route = { operation: Operation, method: Method, path: string }
 
 /** `cli`: where it depends on the field `kind`: for each; `needs`: fields without which the call is not meant */
 export type Call = { operation: string, method: Method, path: string, headers?: Record<string, string>, body?: Template,
@@ -19,7 +19,7 @@ export type Template = { [name: string]: string | Template }
 const SEPARATORS = /[\s,;]+/
 
 /** @returns all operations, by name */
-export function placesOf (mounts: readonly Mount[]): Map<string, Place> {
+export function operationsByName (mounts: readonly Mount[]): Map<string, Route> {
   const resources = mounts.flatMap(({ base, groups }) =>
     Object.values(groups).flatMap((group) =>
       Object.entries(group.resources).map(([path, resource]) => ({ path: base === '/' ? path : base + path, resource }))
@@ -35,12 +35,12 @@ export function placesOf (mounts: readonly Mount[]): Map<string, Place> {
 }
 
 /** Tells whether a form has what the operation cannot do without. */
-export function hasNeeded (place: Place, fields: Fields): boolean {
-  return neededBy(place).every((name) => textOf(fields[name]) !== '')
+export function hasNeeded (route: Route, fields: Fields): boolean {
+  return neededBy(route).every((name) => textOf(fields[name]) !== '')
 }
 
 /** @returns the names of its parameters and fields that have no default */
-export function neededBy ({ operation: { body }, path }: Place): string[] {
+export function neededBy ({ operation: { body }, path }: Route): string[] {
   return [...namesIn(path),
     ...Object.entries(body?.shape ?? {}).flatMap(([name, field]) =>
       z.safeParse(field, undefined).success ? [] : [name]
@@ -51,14 +51,14 @@ export function neededBy ({ operation: { body }, path }: Place): string[] {
  * @returns what of the fields the operation takes, as JSON has it
  * @throws {DeckError} invalid-body
  */
-export function readForm ({ operation: { query, body, form }, path }: Place, fields: Fields) {
+export function inputFrom ({ operation: { query, body, form }, path }: Route, fields: Fields) {
   const read = form?.read?.(fields) ?? fields
-  return { params: textsOf(namesIn(path), read), query: textsOf(Object.keys(query?.shape ?? {}), read),
-    body: body ? readFields(body, read) : {} }
+  return { params: pickTexts(namesIn(path), read), query: pickTexts(Object.keys(query?.shape ?? {}), read),
+    body: body ? bodyFrom(body, read) : {} }
 }
 
 /** @throws {DeckError} invalid-body */
-export function readFields (schema: z.ZodObject, fields: Fields, prefix: string = ''): Fields {
+export function bodyFrom (schema: z.ZodObject, fields: Fields, prefix: string = ''): Fields {
   if (isLoose(schema)) return { [textOf(fields.name)]: fromText(textOf(fields.value), '', false) }
   return Object.fromEntries(Object.entries(schema.shape).flatMap(([key, field]) => {
     const value = valueOf(field, fields, prefix + key)
@@ -67,10 +67,10 @@ export function readFields (schema: z.ZodObject, fields: Fields, prefix: string 
 }
 
 /** @returns what a form asks for, for the texts of commands */
-export function callOf (place: Place): Call {
-  const { operation: { name, body, headers = {}, cli }, method, path } = place
+export function callOf (route: Route): Call {
+  const { operation: { name, body, headers = {}, cli }, method, path } = route
   const isTagged = headers['If-Match']?.safeParse(undefined).success === false
-  return { operation: name, method, path: path.replace(/:(\w+)/g, '{$1}'), needs: neededBy(place),
+  return { operation: name, method, path: path.replace(/:(\w+)/g, '{$1}'), needs: neededBy(route),
     ...(isTagged && { headers: { 'If-Match': '"{seen}"' } }), ...(body && { body: templateOf(body) }),
     ...(cli !== undefined && { cli }) }
 }
@@ -100,7 +100,7 @@ function templateOf (schema: z.ZodObject, prefix: string = ''): Template {
 function valueOf (field: z.core.$ZodType, fields: Fields, name: string): unknown {
   const bare = bareOf(field)
   if (bare instanceof z.ZodObject) {
-    const inner = readFields(bare, fields, `${name}.`)
+    const inner = bodyFrom(bare, fields, `${name}.`)
     return Object.keys(inner).length > 0 ? inner : undefined
   }
   const given = fields[name]
@@ -141,7 +141,7 @@ function namesIn (path: string) {
   return Array.from(path.matchAll(/:(\w+)/g), ([, name]) => name)
 }
 
-function textsOf (names: string[], fields: Fields): Record<string, string> {
+function pickTexts (names: string[], fields: Fields): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, textOf(fields[name])]).filter(([, text]) => text !== ''))
 }
 

@@ -1,4 +1,4 @@
-import { createInherited } from '../cluster/activated.ts'
+import { createInherited } from '../cluster/inherited-sockets.ts'
 import { createForker } from '../cluster/forker.ts'
 import { createSupervisor } from '../cluster/supervisor.ts'
 import { cpuCount } from '../config/cpu-count.ts'

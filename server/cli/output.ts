@@ -133,13 +133,13 @@ function factsText (status: Status, now: number) {
     ...app.addresses.flatMap((address) => optionalFact('', address)), ['release', status.release?.id ?? '-'],
     ...optionalFact('node', status.release?.node && formatNode(status.release.node)), ['workers',
     status.finishedWorkers > 0 ? `${ready}, ${status.finishedWorkers} finished` : ready],
-    ...textsOf(status.workers, ({ statusText }) => statusText ? [statusText] : []).map(([text, slots]) =>
+    ...slotsByText(status.workers, ({ statusText }) => statusText ? [statusText] : []).map(([text, slots]) =>
       ['says', `${text} (${slotsText(slots)})`] as [string, string]
     ), ...optionalFact('restart', status.nextRestartAt && `${status.nextRestartAt} (restart.cron)`),
     ...optionalFact('standby', status.standby?.wanted > 0 && standbyText(status.standby)), ['dispatch',
     formatDispatch(status)],
     ...optionalFact('sockets', app.ownSockets && `each worker has its own, so only one can serve: ${app.ownSockets}`),
-    ...textsOf(status.workers, ({ socketNotes = [] }) => socketNotes).map(([text, slots]) =>
+    ...slotsByText(status.workers, ({ socketNotes = [] }) => socketNotes).map(([text, slots]) =>
       ['sockets', `${text} (${slotsText(slots)})`] as [string, string]
     ), ...optionalFact('limits', status.limits && formatLimits(status.limits)),
     ...optionalFact('rollout', status.rollout && rolloutText(status.rollout)),
@@ -155,7 +155,7 @@ export function linesOf (facts: readonly (string | number | null | undefined)[][
 }
 
 /** @returns each text once */
-function textsOf (workers: Worker[], textsIn: (worker: Worker) => string[]): [text: string, slots: number[]][] {
+function slotsByText (workers: Worker[], textsIn: (worker: Worker) => string[]): [text: string, slots: number[]][] {
   const texts = [...new Set(workers.flatMap(textsIn))].slice(0, MAX_SAYINGS)
   return texts.map((text) => [text, workers.filter((worker) => textsIn(worker).includes(text)).map(({ slot }) => slot)])
 }

@@ -1,4 +1,4 @@
-import { fittingSockets } from './activated.ts'
+import { fittingSockets } from './inherited-sockets.ts'
 import { lookAt } from './socket-names.ts'
 import { findUnixPath, type Memory, type UnixPath } from './unix-path.ts'
 import type { KeptData } from '../keeper/link.ts'

@@ -1,5 +1,5 @@
 import { lookInMiddleOfSecond } from '../../workers/look-together.ts'
-import { createInherited } from './activated.ts'
+import { createInherited } from './inherited-sockets.ts'
 import { bindSocket, isTcpPort, type BindError } from './bind-socket.ts'
 import { createGiven } from './given.ts'
 import { createKeptSockets } from './kept-sockets.ts'

@@ -4,7 +4,7 @@ import { findName, notRunning } from '../api/apps.ts'
 import { requireRole } from '../api/endpoint.ts'
 import { parseBody } from '../api/input.ts'
 import { DeckError } from '../errors.ts'
-import { forEach, readFields, requireSession } from './forms.ts'
+import { forEach, parseForm, requireSession } from './forms.ts'
 
 /**
  * What the list of apps does with those that are selected.
@@ -24,7 +24,7 @@ const ACTION = z.object({ action: z.enum(Object.keys(ACTIONS)).describe(`one of 
 
 export function appActionsRouter ({ apps }: { apps: Apps }) {
   const router = Router()
-  router.post('/actions/apps', requireSession, readFields, async (req, res) => {
+  router.post('/actions/apps', requireSession, parseForm, async (req, res) => {
     const { auth, body } = req
     requireRole(auth, 'operator')
     const names = [body?.app ?? []].flat()

@@ -86,12 +86,12 @@ function sortsOf (filters: Filters): Record<string, string> {
 }
 
 function toRow (group: ReturnType<Crashes['page']>['items'][number], { state = 'open' }: Filters) {
-  return { ...group, ...textsOf(group), releases: releasesOf(group),
+  return { ...group, ...crashTexts(group), releases: releasesOf(group),
     badge: state === 'all' && group.state !== 'open' ? GROUP_STATES[group.state] : null }
 }
 
 /** @returns what a row says of a crash */
-export function textsOf (group: Parameters<typeof headlineOf>[0] & { cause: string, culprit: string | null }) {
+export function crashTexts (group: Parameters<typeof headlineOf>[0] & { cause: string, culprit: string | null }) {
   const { name, message } = headlineOf(group)
   return { name: name === null ? null : firstLine(name, 80), message: firstLine(message, MAX_MESSAGE_CHARS),
     culprit: group.culprit === null ? null : readable(group.culprit), labels: crashLabels(group) }

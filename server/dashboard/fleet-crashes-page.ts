@@ -5,7 +5,7 @@ import { parseFields, textParam } from '../api/input.ts'
 import { MEMBER_NAME } from '../config/member-name.ts'
 import { count, listText } from '../health.ts'
 import { GROUP_STATES } from './crash-kinds.ts'
-import { tabsOf, textsOf } from './crashes-page.ts'
+import { tabsOf, crashTexts } from './crashes-page.ts'
 import { VIEWER } from './fleet-member-cache.ts'
 import { fleetGaps, NO_FLEET_GAPS } from './fleet-gaps.ts'
 import { urlOn } from './fleet-members.ts'
@@ -114,7 +114,7 @@ function toRow (group: Group, known: readonly KnownMember[]) {
   )
   const nearest = hosts.find(({ member }) => known.some((each) => each.isOwn && each.member === member))
   const releases = [...new Set(group.members.map(({ lastRelease }) => lastRelease))]
-  return { ...group, key: group.fingerprint.replace(':', '-'), ...textsOf(group),
+  return { ...group, key: group.fingerprint.replace(':', '-'), ...crashTexts(group),
     newIn: !group.isNewInRelease
       ? null
       : releases.length === 1 && releases[0] !== null

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fleetOf, WANTED, type FleetDeck } from '../api/fleet.ts'
-import { readFields } from '../api/form.ts'
+import { bodyFrom } from '../api/form.ts'
 import { parseBody } from '../api/input.ts'
 import { previewFleetRollout } from '../api/fleet-preview.ts'
 import { actorOf } from '../api/roles.ts'
@@ -47,7 +47,7 @@ async function previewOf (deck: FleetDeck,
     can: Powers })
 {
   try {
-    return await previewFleetRollout(fleetOf(deck), parseBody(WANTED, readFields(WANTED, { ...fields, kind })), { name,
+    return await previewFleetRollout(fleetOf(deck), parseBody(WANTED, bodyFrom(WANTED, { ...fields, kind })), { name,
       actor: actorOf({ name }), role, client: 'dashboard' })
   } catch (error) {
     if (!(error instanceof DeckError) || error.code !== 'invalid-body') throw error

@@ -3,7 +3,7 @@ import { requestOf } from '../../public/command-text.ts'
 import { cutEndlessBody } from '../api/body.ts'
 import { perform, type Fields } from '../api/endpoint.ts'
 import { fleetOf } from '../api/fleet.ts'
-import { callOf, hasNeeded, placesOf, readForm, type Place } from '../api/form.ts'
+import { callOf, hasNeeded, operationsByName, inputFrom, type Route } from '../api/form.ts'
 import { tagOf } from '../api/preconditions.ts'
 import { DeckError } from '../errors.ts'
 import { refreshMember } from './fleet-member-cache.ts'
@@ -13,7 +13,7 @@ import type { AppFleet } from '../fleet/app-fleet.ts'
 
 const MAX_SUBJECTS = 500
 
-const readForms = urlencoded({ extended: false, limit: '16kb' })
+const FORM_PARSER = urlencoded({ extended: false, limit: '16kb' })
 
 /**
  * The forms of the pages: `/actions/` and the name of an operation of the API, or several names, of which the first is
@@ -28,22 +28,22 @@ export function formsRouter ({ mounts, basePath, deck }: {
 }) {
   const router = Router()
   /** made by the first form, as most masters get none */
-  let places: ReturnType<typeof placesOf> | null = null
+  let operations: ReturnType<typeof operationsByName> | null = null
 
-  router.post('/actions/:names', requireSession, readFields, async (req, res, next) => {
-    places ??= placesOf(mounts)
+  router.post('/actions/:names', requireSession, parseForm, async (req, res, next) => {
+    operations ??= operationsByName(mounts)
     const fields: Fields = req.body ?? {}
     const { operation: chosen } = fields
     const named = String(req.params.names).split(',').filter((name) => chosen === undefined || name === chosen).flatMap(
-      (name) => places?.get(name) ?? []
+      (name) => operations?.get(name) ?? []
     ).filter(isForForms)
-    const place = named.find((each) => hasNeeded(each, fields)) ?? named.at(-1)
-    if (!place) return next()
+    const route = named.find((each) => hasNeeded(each, fields)) ?? named.at(-1)
+    if (!route) return next()
     const { member } = fields
     const page =
-      await (deck && member !== undefined && !place.path.includes(':member')
-        ? askMember(fleetOf(deck), String(member), place, fields, req)
-        : performForAll(place, fields, req, res))
+      await (deck && member !== undefined && !route.path.includes(':member')
+        ? askMember(fleetOf(deck), String(member), route, fields, req)
+        : performForAll(route, fields, req, res))
     // htmx redirects by a script, as the policy of our pages lets no form lead elsewhere.
     if (page !== null) res.set('HX-Redirect', basePath + page)
     // There is nothing to swap: the live page shows the result. Without JavaScript the page is loaded anew.
@@ -54,21 +54,21 @@ export function formsRouter ({ mounts, basePath, deck }: {
 }
 
 /** A form has fields, and needs no answer. */
-function isForForms ({ method, path, operation: { takes } }: Place) {
+function isForForms ({ method, path, operation: { takes } }: Route) {
   return method !== 'GET' && takes === undefined && !path.includes('*')
 }
 
 /** Where it fails for some, it is done for the others all the same. @returns the page to which it leads */
-async function performForAll (place: Place, { seen, ...fields }: Fields, req: Request,
+async function performForAll (route: Route, { seen, ...fields }: Fields, req: Request,
   res: Response): Promise<string | null>
 {
   const ids = [fields.id].flat()
   if (ids.length > MAX_SUBJECTS)
     throw new DeckError('invalid-body', `id: expected at most ${MAX_SUBJECTS}, received ${ids.length}`)
   return await forEach(ids, (id) => String(id), async (id) => {
-    const reply = await perform(place.operation, { req, res, ...readForm(place, { ...fields, id }),
+    const reply = await perform(route.operation, { req, res, ...inputFrom(route, { ...fields, id }),
       ...(seen !== undefined && { seen: tagOf(String(seen)) }) })
-    return place.operation.form?.next?.(Object(reply?.body)) ?? null
+    return route.operation.form?.next?.(Object(reply?.body)) ?? null
   })
 }
 
@@ -93,10 +93,10 @@ export async function forEach<Item, T> (items: readonly Item[], nameOf: (item: I
 }
 
 /** Asks the member's own API, which checks the request by its own rules. */
-async function askMember (fleet: AppFleet, member: string, place: Place, { seen, ...fields }: Fields,
+async function askMember (fleet: AppFleet, member: string, route: Route, { seen, ...fields }: Fields,
   { auth }: Request): Promise<null>
 {
-  const { method, path, body } = requestOf(callOf(place), fields as Record<string, string>)
+  const { method, path, body } = requestOf(callOf(route), fields as Record<string, string>)
   if (!auth) throw new DeckError('unauthenticated', 'Sign in')
   await fleet.obtain(member, { method, path: path.replace('/api/v1', ''),
     headers: seen === undefined ? {} : { 'if-match': tagOf(String(seen)) }, body: body ?? undefined }, auth)
@@ -104,8 +104,8 @@ async function askMember (fleet: AppFleet, member: string, place: Place, { seen,
   return null
 }
 
-export function readFields (req: Request, res: Response, next: NextFunction) {
-  readForms(cutEndlessBody(req), res, next)
+export function parseForm (req: Request, res: Response, next: NextFunction) {
+  FORM_PARSER(cutEndlessBody(req), res, next)
 }
 
 /** Forms are for browser sessions alone: scripts have the API, which describes what it does. */

@@ -1,5 +1,5 @@
 import { formatExactDuration } from '../../public/format.ts'
-import { readFields } from '../api/form.ts'
+import { bodyFrom } from '../api/form.ts'
 import { parseBody } from '../api/input.ts'
 import { PREVIEW_ORDER } from '../api/rollouts.ts'
 import { DeckError } from '../errors.ts'
@@ -53,7 +53,7 @@ function readWanted (
   params: URLSearchParams
 ): { wanted: Partial<z.infer<typeof PREVIEW_ORDER>>, refusals: Preview['refusals'] } {
   try {
-    const fields = readFields(PREVIEW_ORDER, { ...Object.fromEntries(params), kind: 'deploy' })
+    const fields = bodyFrom(PREVIEW_ORDER, { ...Object.fromEntries(params), kind: 'deploy' })
     return { wanted: parseBody(PREVIEW_ORDER, fields), refusals: [] }
   } catch (error) {
     if (!(error instanceof DeckError)) throw error

@@ -4,7 +4,7 @@ import { requireRole } from '../api/endpoint.ts'
 import { CSV_TYPE, sendExport } from '../api/export.ts'
 import { parseBody } from '../api/input.ts'
 import { permitSwitch, switchDeck } from './decks.ts'
-import { formsRouter, readFields, requireSession } from './forms.ts'
+import { formsRouter, parseForm, requireSession } from './forms.ts'
 import { frameParts } from './frame.ts'
 import { exportQuery } from './history-page.ts'
 import { logsFile } from './logs-page.ts'
@@ -69,7 +69,7 @@ export function dashboardRouter (
     })
   }
 
-  router.post('/actions/switch', requireSession, readFields, async (req, res) => {
+  router.post('/actions/switch', requireSession, parseForm, async (req, res) => {
     const { auth } = req
     permitSwitch(powersOf(auth))
     requireRole(auth, 'admin')

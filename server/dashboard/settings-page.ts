@@ -100,12 +100,12 @@ function toShown ({ value, configured, default: fallback, source, from, ...setti
   return {
     ...setting,
     source,
-    ...textsOf(value, setting),
+    ...valueTexts(value, setting),
     state: settingState({ name, value }),
     origin: originText({ source, from }),
     changed: source === 'operator' ? changed : null,
-    configured: configured && { ...textsOf(configured.value, setting), origin: originText(configured) },
-    default: source === 'default' || isSecret || fallback === null ? null : textsOf(fallback, setting),
+    configured: configured && { ...valueTexts(configured.value, setting), origin: originText(configured) },
+    default: source === 'default' || isSecret || fallback === null ? null : valueTexts(fallback, setting),
     // A default holds no secret.
     isHidden: isSecret && source !== 'default',
     effect: EFFECTS[name.startsWith('rollout.') ? 'rollout' : takesEffect],
@@ -115,7 +115,7 @@ function toShown ({ value, configured, default: fallback, source, from, ...setti
 }
 
 /** @returns `value`: as it is typed */
-function textsOf (value: unknown,
+function valueTexts (value: unknown,
   { name, unit }: Pick<Setting, 'name' | 'unit'>): { value: string | null, said: string | null }
 {
   return value === null
@@ -154,7 +154,7 @@ async function anewIn (
     const changes = await deck.configuredAnew()
     return { unreadable: null, anew: changes.map(({ name, from, to, takesEffect }) => {
       const { unit = null, isSecret = false } = settings.get(name) ?? {}
-      const [before, after] = [from, to].map((value) => textsOf(value, { name, unit }).said ?? 'not set')
+      const [before, after] = [from, to].map((value) => valueTexts(value, { name, unit }).said ?? 'not set')
       return { name, from: before, to: after, isSecret, effect: takesEffect === 'now'
         ? 'with the next start or upgrade, or at once if you change it below'
         : EFFECTS[takesEffect] }

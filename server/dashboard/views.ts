@@ -4,7 +4,7 @@ import { capitalised, formatAgo, formatBytes, formatCommit, formatDispatch, form
   formatExactDuration, formatLatency, formatPercent, formatRate, formatTime } from '../../public/format.ts'
 import { causeText } from '../../public/cause-words.ts'
 import { htmlWithBase } from '../api/base-path.ts'
-import { callOf, onMember, placesOf } from '../api/form.ts'
+import { callOf, onMember, operationsByName } from '../api/form.ts'
 import { count } from '../health.ts'
 import { ASSETS_VERSION, assetUrl } from './assets.ts'
 import { hashOf, toShown } from './fragment.ts'
@@ -41,7 +41,7 @@ export function createViews (
 ) {
   const place = (html: string) => htmlWithBase(basePath, html, home)
   /** by the first dialog */
-  let places: ReturnType<typeof placesOf> | null = null
+  let operations: ReturnType<typeof operationsByName> | null = null
 
   return {
     /**
@@ -59,9 +59,9 @@ export function createViews (
 
   /** @returns for an attribute: the dialog shows the first operation whose fields are filled in */
   function calls (names: string[], isOfMember = false): string {
-    places ??= placesOf(mounts())
+    operations ??= operationsByName(mounts())
     return JSON.stringify(
-      names.flatMap((name) => places?.get(name) ?? []).map(callOf).map((call) => isOfMember ? onMember(call) : call)
+      names.flatMap((name) => operations?.get(name) ?? []).map(callOf).map((call) => isOfMember ? onMember(call) : call)
     )
   }
 }

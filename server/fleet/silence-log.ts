@@ -32,7 +32,7 @@ export function createSilenceLog ({ app, member: own, history, publish, now = ()
   let told: Map<string, string | null> | null = null
 
   return (look) => {
-    told ??= readTold(history)
+    told ??= lastTold(history)
     const concerned = [...look.silences.values()].filter(({ host }) =>
       runsOf(host).length > 0 || told?.has(host.member)
     )
@@ -81,7 +81,7 @@ export function createSilenceLog ({ app, member: own, history, publish, now = ()
   }
 }
 
-function readTold (history: Past): Map<string, string | null> {
+function lastTold (history: Past): Map<string, string | null> {
   const told = new Map()
   try {
     for (const { type, detail } of history.page({ type: [...TYPES], limit: MAX_EVENTS }).items.reverse()) {

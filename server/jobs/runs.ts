@@ -13,7 +13,7 @@ import type { Exit } from '../keeper/link.ts'
 import type { Run } from '../../db/job-runs.ts'
 import type { JobConfig, JobServices } from './jobs.ts'
 import type { RunOutput } from './run-output.ts'
-import type { Made } from './steps-run.ts'
+import type { Made } from './run-steps.ts'
 
 export type Runs = ReturnType<typeof createRuns>
 /**

@@ -7,7 +7,7 @@ import { isPackageManager, parseManagerWords, type Errand } from './package-mana
 import { fileOf, findCommand, installedPackage, isExecutable, isFile, mainOf, nearestPackage, nodeFileOf, readPackage,
   foldersUpwards } from './packages.ts'
 import { launchRefusal } from './refusal.ts'
-import { OF_THE_SHELL, shownWords, splitWords } from './shell-words.ts'
+import { SHELL_WORDS, shownWords, splitWords } from './shell-words.ts'
 import { SEES_NO_NODE, SUBSTITUTES, type Substitute } from './substitutes.ts'
 import { withNote, WATCH_NOTE, withAssignments, WRAPPERS, wrongOption } from './wrappers.ts'
 import type { Runtime } from './launch.ts'
@@ -143,13 +143,13 @@ export function byShell (command: Command, text: string, inherited: Environment)
 
 /** Tells whether it means anything as a command */
 export function isInstalled (name: string, cwd: string, inherited: Environment): boolean {
-  const isNamed = NODE_NAMES.has(name) || OF_THE_SHELL.has(name) || isPackageManager(name) ||
+  const isNamed = NODE_NAMES.has(name) || SHELL_WORDS.has(name) || isPackageManager(name) ||
     Object.hasOwn(WRAPPERS, name) || Object.hasOwn(SUBSTITUTES, name)
   return isNamed || findCommand(name, cwd, inherited.PATH) !== undefined
 }
 
 function runFile (command: Command, word: string, inherited: Environment): Program {
-  if (OF_THE_SHELL.has(word)) return byShell(command, shownWords([word, ...command.words]), inherited)
+  if (SHELL_WORDS.has(word)) return byShell(command, shownWords([word, ...command.words]), inherited)
   const file = installedCommand(command, word, inherited)
   const found = nodeFileOf(file)
   if (!found) return otherProgram(command, file, command.words, inherited)

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { isFile } from './packages.ts'
-import { OF_THE_SHELL } from './shell-words.ts'
+import { SHELL_WORDS } from './shell-words.ts'
 
 const MAX_WORDS = 3
 const MAX_CHARS = 60
@@ -11,7 +11,7 @@ const NAMES_AN_APP = new Set(['uvicorn', 'gunicorn', 'hypercorn', 'daphne', 'gra
 const IS_APP = /^[A-Za-z_][\w.]*:[A-Za-z_]\w*$/
 const IS_PYTHON = /^(python|pypy)[\d.]*$/
 const IS_ASSIGNMENT = /^[A-Za-z_]\w*=/
-const NO_PROGRAMS = new Set([...OF_THE_SHELL, 'then', 'fi', 'do', 'done', '}'])
+const NO_PROGRAMS = new Set([...SHELL_WORDS, 'then', 'fi', 'do', 'done', '}'])
 
 /**
  * What a person calls another program than Node: `uvicorn app:app`, not `/usr/bin/python3`. Of its arguments it has

@@ -1,5 +1,5 @@
 /** Commands of a shell that are no programs. */
-export const OF_THE_SHELL = new Set(['cd', 'source', '.', 'set', 'export', 'if', 'for', 'while', 'test', '[', 'ulimit',
+export const SHELL_WORDS = new Set(['cd', 'source', '.', 'set', 'export', 'if', 'for', 'while', 'test', '[', 'ulimit',
   'trap', '{', '!'])
 /** The characters outside of quotes that ask for what only a shell can do. */
 const SIGNS = new Set(['|', '&', ';', '\n', '(', ')', '<', '>', '*', '?', '['])

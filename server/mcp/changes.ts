@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { neededBy, placesOf, type Place } from '../api/form.ts'
+import { neededBy, operationsByName, type Route } from '../api/form.ts'
 import { NO_BODY, parseArgument, parseId } from '../api/input.ts'
 import { holderOf, roleAllows, type Role } from '../api/roles.ts'
 import { DeckError } from '../errors.ts'
@@ -33,7 +33,7 @@ export function changeTools ({ groups, confirmations }: { groups: Groups, confir
         input: z.looseObject({}).describe(
           `its parameters and the fields of its body, in one object: ${[...places.values()].map(inputText).join('; ')}`
         ) }), async run (api, { operation: name, input }: { operation: string, input: Fields }, auth) {
-      const place = places.get(name) as Place
+      const place = places.get(name) as Route
       const { operation: { summary, headers = {} }, method, path } = place
       const { params, body } = readInput(place, input)
       const tag = headers['If-Match'] && await api.tag(path)
@@ -79,15 +79,15 @@ export function changeTools ({ groups, confirmations }: { groups: Groups, confir
 }
 
 /** A function of its own, so that the other operations are not kept. */
-function placesFor (role: Role, groups: Groups): Map<string, Place> {
-  const all = placesOf([{ base: '/', groups }])
+function placesFor (role: Role, groups: Groups): Map<string, Route> {
+  const all = operationsByName([{ base: '/', groups }])
   return new Map(Object.keys(PREVIEWS).flatMap((name) => {
     const place = all.get(name)
     return place?.operation.role && roleAllows(role, place.operation.role) ? [[name, place]] : []
   }))
 }
 
-function inputText (place: Place) {
+function inputText (place: Route) {
   const { operation: { name, body }, path } = place
   const needed = neededBy(place)
   const fields = Object.entries(body?.shape ?? {}).map(([field, schema]) =>
@@ -97,7 +97,7 @@ function inputText (place: Place) {
 }
 
 /** @throws {DeckError} invalid-argument, invalid-id */
-function readInput ({ operation: { body: schema = NO_BODY }, path }: Place, input: Fields) {
+function readInput ({ operation: { body: schema = NO_BODY }, path }: Route, input: Fields) {
   const { id, ...rest } = input
   const read = path.includes(':id') ? { params: { id: parseId(id) }, body: rest } : { params: {}, body: input }
   parseArgument(schema, read.body, 'input')

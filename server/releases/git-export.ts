@@ -5,7 +5,7 @@ import { formatNames } from '../../public/format.ts'
 import { DeckError, errorCode } from '../errors.ts'
 import { LIST_TREE, parseTree, type Found, type TreeFile } from './git.ts'
 
-/** as of jobs/steps-run.js */
+/** as of jobs/run-steps.ts */
 export type Exec = (
   step: { name: string, command: readonly string[], cwd: string, env: Record<string, string | undefined>,
     isQuiet?: boolean }

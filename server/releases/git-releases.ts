@@ -14,7 +14,7 @@ import type { Build } from './build-commands.ts'
 import type { Look, Where } from './commit-finder.ts'
 import type { ReleaseParts, Stock } from './stock.ts'
 
-/** as of jobs/steps-run.js */
+/** as of jobs/run-steps.ts */
 type StepTools = { exec: Exec, tell: (line: string) => void, check: () => void, pause: (ms: number) => Promise<void> }
 /** How a commit becomes a release. `stamp`: as of the finder. */
 type Plan =

@@ -1,7 +1,7 @@
 import { MAX_APP_SERIES, type ToMaster, type ToWorker } from '../../workers/protocol.ts'
 import { toPrometheusText } from './prometheus-text.ts'
 import { countOf, createKeptMetrics, linesOf, sumMetric } from './summed-metrics.ts'
-import { readTold, type ToldMetric } from './told-metrics.ts'
+import { readMetrics, type ToldMetric } from './told-metrics.ts'
 import type { Metric } from './metric.ts'
 
 export type AppMetrics = ReturnType<typeof createAppMetrics>
@@ -32,7 +32,7 @@ export function createAppMetrics ({ tell, patienceMs = PATIENCE_MS, now = () => 
      * @param how false: the worker has ended, and the message was still on its way
      */
     accept (worker: number, message: Extract<ToMaster, { type: 'app-metrics' }>, { isAlive }: { isAlive: boolean }) {
-      const { metrics, gone, leftOut } = readTold(message)
+      const { metrics, gone, leftOut } = readMetrics(message)
       const source = sources.get(worker) ?? { metrics: new Map(), leftOut, endedAt: null }
       if (isAlive) sources.set(worker, source)
       source.leftOut = leftOut

@@ -17,7 +17,7 @@ const MAX_BUCKETS = 200
 const TYPES = ['counter', 'gauge', 'histogram', 'summary']
 
 /** `body`: of a message `app-metrics` @returns without what is not valid */
-export function readTold (body: unknown): Told {
+export function readMetrics (body: unknown): Told {
   const { metrics, gone, leftOut } = Object(body)
   const read = listOf(metrics).slice(0, MAX_APP_SERIES).flatMap((metric) => readMetric(Object(metric)) ?? [])
   return { metrics: read, gone: listOf(gone).map(String), leftOut: Number(leftOut) || 0 }

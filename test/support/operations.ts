@@ -1,10 +1,10 @@
 import { operationsOf } from '../../server/admin/deck-site.ts'
-import { callOf, placesOf } from '../../server/api/form.ts'
+import { callOf, operationsByName } from '../../server/api/form.ts'
 import { fake } from './fake.ts'
 import { present } from './present.ts'
 
 /** The operations of an app, by name. */
-export const OPERATIONS = placesOf(
+export const OPERATIONS = operationsByName(
   operationsOf(fake({ deck: {}, access: { sessions: {} }, now: Date.now }), () => ({}))
 )
 

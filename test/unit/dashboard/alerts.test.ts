@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contentOf } from '../../../server/alerts/services.ts'
 import { wordingOf } from '../../../server/alerts/wording.ts'
-import { readForm } from '../../../server/api/form.ts'
+import { inputFrom } from '../../../server/api/form.ts'
 import { present } from '../../support/present.ts'
 import { OPERATIONS } from '../../support/operations.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
@@ -101,7 +101,7 @@ test('the form has the problems chosen, and one that changes an alert what that 
 
 test('the fields of the form are what the API takes, and topics are all problems unless somebody says otherwise', () => {
   const all = TOPICS.filter(({ isProblem }) => isProblem).map(({ id }) => id)
-  const bodyOf = (name: string, fields: object) => readForm(present(OPERATIONS.get(name)), { ...fields }).body
+  const bodyOf = (name: string, fields: object) => inputFrom(present(OPERATIONS.get(name)), { ...fields }).body
   assert.deepEqual(
     bodyOf('addAlert', { kind: 'slack', name: '', url: ' https://example.com ', topic: all, events: '' }),
     { kind: 'slack', url: 'https://example.com' }
