@@ -3,7 +3,7 @@ import { existsSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 import type { Differences } from './file-differences.ts'
 
-const PATIENCE_MS = 2000
+const PATIENCE_MS = 5000
 const MAX_ANSWER_CHARS = 64_000
 const MAX_FIELD_CHARS = 200
 const COMMIT = /^[0-9a-f]{40,64}$/
