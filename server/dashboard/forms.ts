@@ -1,9 +1,8 @@
 import { Router, urlencoded, type NextFunction, type Request, type Response } from 'express'
-import { requestOf } from '../../public/command-text.ts'
 import { cutEndlessBody } from '../api/body.ts'
-import { perform, type Fields } from '../api/endpoint.ts'
+import { perform, requireRole, type Fields } from '../api/endpoint.ts'
 import { fleetOf } from '../api/fleet.ts'
-import { callOf, hasNeeded, operationsByName, inputFrom, type Route } from '../api/form.ts'
+import { hasNeeded, operationsByName, inputFrom, type Route } from '../api/form.ts'
 import { tagOf } from '../api/preconditions.ts'
 import { DeckError } from '../errors.ts'
 import { refreshMember } from './fleet-member-cache.ts'
@@ -96,10 +95,12 @@ export async function forEach<Item, T> (items: readonly Item[], nameOf: (item: I
 async function askMember (fleet: AppFleet, member: string, route: Route, { seen, ...fields }: Fields,
   { auth }: Request): Promise<null>
 {
-  const { method, path, body } = requestOf(callOf(route), fields as Record<string, string>)
-  if (!auth) throw new DeckError('unauthenticated', 'Sign in')
-  await fleet.obtain(member, { method, path: path.replace('/api/v1', ''),
-    headers: seen === undefined ? {} : { 'if-match': tagOf(String(seen)) }, body: body ?? undefined }, auth)
+  requireRole(auth, route.operation.role ?? 'viewer')
+  const { params, body } = inputFrom(route, fields)
+  const path = route.path.replace('/api/v1', '').replace(/:(\w+)/g, (_, name) => encodeURIComponent(params[name] ?? ''))
+  await fleet.obtain(member, { method: route.method, path,
+    headers: seen === undefined ? {} : { 'if-match': tagOf(String(seen)) },
+    body: Object.keys(body).length > 0 ? body : undefined }, auth)
   refreshMember(fleet, member)
   return null
 }

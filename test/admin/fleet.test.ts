@@ -64,6 +64,25 @@ test('whoever has looked at one rollout does not steer the next one', async (t) 
   assert.deepEqual(fleet.asked, [{ order: 'pause', actor: 'the owner\'s token' }])
 })
 
+test('a form that another host is to do is refused here to whoever may not do it, or has not said it well', async (t) => {
+  const { admin, fleet } = await start(t)
+  const post = async (cookie: string, names: string, body: string) => {
+    const { status } = await rawRequest(admin, { method: 'POST', path: `/actions/${names}`,
+      headers: { ...FORM, cookie }, body })
+    return status
+  }
+  const { body: { url } } = await admin.api('post', '/api/v1/sign-in-links').send({ name: 'eve', role: 'viewer' })
+  const { pathname, search } = new URL(url)
+  const viewer = await admin.stranger().get(pathname + search)
+  const cookie = String(viewer.headers['set-cookie']?.[0]).split(';')[0]
+  assert.equal(await post(cookie, 'restartWorker', 'member=b-2&id=1'), 403)
+  const owner = await admin.signIn()
+  assert.equal(await post(owner, 'sendMessage', 'member=b-2&type=x&data={no'), 422)
+  assert.deepEqual(fleet.asked, [])
+  assert.equal(await post(owner, 'restartWorker', 'member=b-2&id=1'), 204)
+  assert.equal(fleet.asked.length, 1)
+})
+
 test('pages of the fleet that are not there say so', async (t) => {
   const { admin } = await start(t)
   const cookie = await admin.signIn()
