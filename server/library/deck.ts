@@ -56,8 +56,11 @@ export function createLibraryDeck ({ port, token, app: { deck }, stopped }: OwnM
     async scale (workers) {
       parseArgument(SCALE_ORDER, { workers }, 'scale')
       deck.dispatch({ type: 'scale', workers, actor })
+      // It listens before it waits for the disk: the deck may have stopped by then.
+      const scaled = untilScaled()
+      scaled.catch(() => {})
       await deck.stored()
-      return await untilScaled()
+      return await scaled
     },
 
     async send (type, data, order = {}) {
