@@ -38,6 +38,8 @@ const findIn = createLineFilter(wanted)
 const plainText = wanted.q === undefined || isPattern(wanted.q) ? null : toPattern(wanted.q)
 const deadline = performance.now() + budgetMs
 let foundChars = 0
+/** A thread that had no CPU meanwhile looks at one line all the same, so that whoever asks again gets on. */
+let hasBegun = false
 
 // On Linux that is this thread's alone: whoever searches is not to slow the app down.
 if (process.platform === 'linux') os.setPriority(os.constants.priority.PRIORITY_LOW)
@@ -92,12 +94,13 @@ function searchPlaces (places: Place[], count: number): Found {
     )
     if (certain >= count) break
     readBack(newest, count)
+    hasBegun = true
   }
   return answerOf(places, count)
 }
 
 function isSpent () {
-  return performance.now() > deadline || foundChars > MAX_FOUND_CHARS
+  return hasBegun && (performance.now() > deadline || foundChars > MAX_FOUND_CHARS)
 }
 
 function placeIn (log: Log, { since, until, before }: Pick<Wanted, 'since' | 'until' | 'before'>): Place {
@@ -138,6 +141,7 @@ function readBack (place: Place, count: number) {
       return
     }
     const at = findIn(all[index], place.log.stream)
+    hasBegun = true
     if (at < 0) continue
     takeMatch(place, all[index], { at, start: ends[index - 1] ?? start, end: ends[index] ?? before })
     if (place.found.length < count) continue

@@ -165,9 +165,11 @@ describe('alerts', () => {
   test('drop the oldest that waits when there are too many', async (t) => {
     const hook = await setUp(t, { answers: ['hang'], options: { maxQueued: 3, patienceMs: 1000 } })
     for (let slot = 1; slot <= 5; slot++) hook.events.publish({ type: 'worker.exited', slot })
-    await hook.until(4)
+    const slots = () => hook.received.map(({ body }) => JSON.parse(body).event.slot)
+    await until(() => slots().includes(5), 'the newest')
     await hook.notifier.close()
-    assert.deepEqual(hook.received.map(({ body }) => JSON.parse(body).event.slot), [1, 1, 4, 5])
+    // On a busy machine an answer may come too late, and what it answers comes again.
+    assert.deepEqual([slots().slice(0, 2), [...new Set(slots())]], [[1, 1], [1, 4, 5]])
     assert.match(hook.published.find(({ type }) => type === 'alert.failed')!.message, /dropped, 3 others wait/)
   })
 

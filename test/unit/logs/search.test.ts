@@ -89,6 +89,21 @@ test('lines that lie across what is read at once are found once, and whole', asy
   await logs.close()
 })
 
+test('a search that has no time at all gets on with each call, and finds what there is', async () => {
+  const { logs, folder } = setUp()
+  for (const log of LOGS) appendFileSync(liveFile(folder, log), 'one needle\nhay\ntwo needles\n')
+  const found: string[] = []
+  let calls = 0
+  for (let before; before !== null; calls++) {
+    const { items, next } = await logs.find({ logs: LOGS, lines: 10, q: 'needle', before, budgetMs: 0 })
+    found.push(...items.map(({ text }) => text))
+    before = next
+    assert.ok(calls < 20)
+  }
+  assert.deepEqual(found.sort(), [...LOGS.map(() => 'one needle'), ...LOGS.map(() => 'two needles')])
+  await logs.close()
+})
+
 rareTest('a search of a large file stops when its time is spent, and says where to go on', async () => {
   const { logs, folder } = setUp()
   const fd = openSync(liveFile(folder, LOGS[0]), 'a')
