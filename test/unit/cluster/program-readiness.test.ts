@@ -104,7 +104,7 @@ test('where running is enough, it is still asked once it listens, if ready.path 
   await once(server, 'listening')
   t.after(() => server.close())
   const { readiness, said, untilReady, pass } = setUp(t, 'online', { path: '/', status: ['200'], intervalMs: 100,
-    timeoutMs: 1000, warmup: [], warmupRounds: 1 })
+    timeoutMs: 60_000, warmup: [], warmupRounds: 1 })
   readiness.started(process.pid)
   assert.deepEqual(said, [])
   readiness.listens(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
