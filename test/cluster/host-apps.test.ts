@@ -95,16 +95,20 @@ describe('the apps of a host', { concurrency: 2 }, () => {
       if (next.list().some(({ name }) => name === 'live')) await next.stop('live', BY)
       await next.add({ ...order({ ...IN_PLACE, ...flags }), name: 'live' }, BY)
     }
+    // Without it nobody knows whether the files are still the same.
+    const untilListed = (release: string) =>
+      until(() => existsSync(path.join(cwd, 'live', 'manifests', `${release}.stamps.gz`)), 'the list of its files')
     write(HELLO)
     await startInPlace()
     await next.until('live', isReady)
+    await untilListed('r1')
     await startInPlace({ readySignal: 'message', readyTimeoutMs: '300' })
     assert.match(String((await next.until('live', (view) => isReady(view) && view.reason !== null)).reason),
       /^r2 did not get ready: .* was not ready within 300 ms .*; r1 runs instead$/)
     assert.match(String(next.view('live').health?.text), /^The worker is ready/)
     await startInPlace()
     await next.until('live', (view) => isReady(view) && view.reason === null)
-    await until(() => existsSync(path.join(cwd, 'live', 'manifests', 'r3.stamps.gz')), 'the list of its files')
+    await untilListed('r3')
     write(THROWS)
     await startInPlace()
     const [{ message }] = await untilFound(() => {
