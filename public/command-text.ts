@@ -15,11 +15,11 @@ const PLAIN = /^[\w@%+=:,./-]+$/
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
- * `calls`: the first one is taken whose fields are filled in that it needs.
+ * `calls`: of which the first one is shown whose needed fields are filled in.
  * @returns of a field that is no JSON: a comment that says so
  */
 export function commandTexts (calls: Call[], values: Values): { curl: string, cli: string | null } {
-  const call = calls.find(({ needs }) => needs.every((name) => values[name]?.trim())) ?? calls[calls.length - 1]
+  const call = calls.find(({ needs }) => needs.every((name) => values[name]?.trim())) ?? (calls.at(-1) as Call)
   const line = typeof call.cli === 'object' ? call.cli[values.kind ?? ''] : call.cli
   try {
     return { curl: toCurl(requestOf(call, values)), cli: line === undefined ? null : toCli(line.split(' '), values) }

@@ -5,7 +5,8 @@ import { DeckError } from '../errors.ts'
 import { eventsOf } from '../events/topics.ts'
 import { operation, placeOf, type Fields, type Resource } from './endpoint.ts'
 import { ACTOR, COUNT, ID_PARAMETER, listOf, NUMBER, TIME } from './fields.ts'
-import { parseId } from './input.ts'
+import { wordsIn } from './form.ts'
+import { booleanParam, parseId } from './input.ts'
 import { checkMatch, doerOf, IF_MATCH, newestOf, tagOf, type Past } from './preconditions.ts'
 import type { Deck } from '../deck.ts'
 
@@ -46,8 +47,7 @@ const SHOWN_ALERT = z.strictObject({
 /** Its form has boxes for topics, and a text for other events. */
 const FORM = { read (fields: Fields): Fields {
   if (!('events' in fields || 'topic' in fields)) return fields
-  const events = eventsOf([fields.topic ?? []].flat().map(String),
-    String(fields.events ?? '').split(/[\s,;]+/).filter(Boolean))
+  const events = eventsOf([fields.topic ?? []].flat().map(String), wordsIn(fields.events))
   return { ...fields, events: events ?? '' }
 }, next: () => '/alerts' }
 
@@ -69,22 +69,19 @@ export function alertResources (
         description:
           'slack, discord, teams and webhook need `url`, and webhook may have `secret`; sentry needs `dsn`; mail needs `host`, `from` and `to`, and may have `port`, and `user` with `password`.',
         role: 'admin', cli: `clusterdeck alerts add slack https://hooks.example.com/services/T0/B0/x${flag}`,
-        query: z.strictObject({ test: z.enum(['true', 'false']).transform((text) =>
-          text === 'true'
-        ).optional().meta({ description: '"true": sends a test message at once', as: { type: 'boolean' } }) }),
-        body: ALERT, status: 201, location: true, problems: ['not-possible'], answer: SHOWN_ALERT, form: FORM,
+        query: z.strictObject({ test: booleanParam('"true": sends a test message at once') }), body: ALERT, status: 201,
+        location: true, problems: ['not-possible'], answer: SHOWN_ALERT, form: FORM,
         handle ({ query: { test = false }, body, auth }) {
           const id = alerts.add({ wanted: body, actor: auth.actor })
-          if (test)
-            alerts.test({ id, actor: auth.actor })
+          if (test) alerts.test({ id, actor: auth.actor })
           return { headers: { Location: `/api/v1${at}/alerts/${id}` }, body: shown(id) }
         } })
     },
 
     [`${at}/alerts/:alert`]: {
       GET: operation({ name: `get${of}Alert`, summary: 'Returns an alert with its last deliveries', role: 'viewer',
-        path, hasTag: true, problems: ['not-found'], answer: SHOWN_ALERT, handle: ({ params }) =>
-          tagged(idOf(params)) }),
+        path, hasTag: true, problems: ['not-found'], answer: SHOWN_ALERT,
+        handle: ({ params }) => tagged(idOf(params)) }),
       PATCH: operation({ name: `change${of}Alert`,
         summary: 'Changes, pauses or resumes an alert; what is left out stays as it is, also secrets', role: 'admin',
         cli: `clusterdeck alerts pause 3${flag}`, path, body: ALERT_CHANGES, form: FORM,
@@ -96,7 +93,7 @@ export function alertResources (
           alerts.change({ id, changes: body, actor: auth.actor })
           return tagged(id)
         } }),
-      DELETE: operation({ name: `delete${of}Alert`, summary: 'Deletes an alert', role: 'admin',
+      DELETE: operation({ name: `delete${of}Alert`, form: {}, summary: 'Deletes an alert', role: 'admin',
         cli: `clusterdeck alerts delete 3${flag}`, path, headers: { 'If-Match': IF_MATCH.optional() },
         problems: ['not-found', 'not-possible', 'precondition-failed'], answer: SHOWN_ALERT,
         handle ({ params, seen, auth }) {
@@ -109,14 +106,14 @@ export function alertResources (
     },
 
     [`${at}/alerts/:alert/test`]: {
-      POST: operation({ name: `test${of}Alert`, summary: 'Sends a test message of one alert, without a retry',
+      POST: operation({ name: `test${of}Alert`, form: {}, summary: 'Sends a test message of one alert, without a retry',
         role: 'operator', cli: `clusterdeck alerts test 3${flag}`, path, status: 202,
         problems: ['not-found', 'stopping'], answer: DELIVERY,
         handle: ({ params, auth }) => ({ body: alerts.test({ id: idOf(params), actor: auth.actor }) }) })
     },
 
     [`${at}/alerts/:alert/deliveries/:n/retry`]: {
-      POST: operation({ name: `retry${of}Delivery`, summary: 'Sends a failed delivery again, without a retry',
+      POST: operation({ name: `retry${of}Delivery`, form: {}, summary: 'Sends a failed delivery again, without a retry',
         role: 'operator', cli: `clusterdeck alerts retry 3 7${flag}`,
         path: { ...path, n: ID_PARAMETER.describe('the id of a delivery') }, status: 202,
         problems: ['not-found', 'delivery-not-failed', 'stopping'], answer: DELIVERY,

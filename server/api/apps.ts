@@ -7,6 +7,7 @@ import { DeckError } from '../errors.ts'
 import { HEALTH } from './cluster.ts'
 import { operation, refuseLimited, type Call, type Resource } from './endpoint.ts'
 import { COUNT, listOf, TIME } from './fields.ts'
+import { booleanParam } from './input.ts'
 import { mayUse, type Auth } from './roles.ts'
 import type { Deck } from '../deck.ts'
 import type { History } from '../../db/history.ts'
@@ -118,16 +119,10 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
         role: 'admin',
         // The body names a program to run.
         byToken: 'A new app',
-        query: z.strictObject({
-          start: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
-            description: '"false": a new app stays stopped',
-            as: { type: 'boolean' }
-          }),
-          apply: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
-            description: '"true": where it runs, the order counts from its next deploy on, and what needs none at once',
-            as: { type: 'boolean' }
-          })
-        }),
+        query: z.strictObject({ start: booleanParam('"false": a new app stays stopped'),
+          apply: booleanParam(
+            '"true": where it runs, the order counts from its next deploy on, and what needs none at once'
+          ) }),
         body: APP_ORDER,
         largestBodyBytes: ORDER_LIMIT_BYTES,
         status: 201,
@@ -149,17 +144,12 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
 
       DELETE: operation({ name: 'removeApp',
         summary: 'Stops an app and removes it from this host; its data folder stays', role: 'admin', path,
-        query: z.strictObject({
-          purge: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
-            description: '"true": removes its data folder, too',
-            as: { type: 'boolean' }
-          })
-        }), status: 202, problems: ['not-found', 'stopping'], answer: APP,
-        async handle ({ params, query: { purge = false }, auth }) {
-          const name = findName(apps, params.app, auth)
-          refuseLimited(auth, 'removes apps')
-          return { body: await apps.remove(name, { purge, actor: auth.actor }) }
-        } })
+        query: z.strictObject({ purge: booleanParam('"true": removes its data folder, too') }), status: 202,
+        problems: ['not-found', 'stopping'], answer: APP, async handle ({ params, query: { purge = false }, auth }) {
+        const name = findName(apps, params.app, auth)
+        refuseLimited(auth, 'removes apps')
+        return { body: await apps.remove(name, { purge, actor: auth.actor }) }
+      } })
     },
 
     '/apps/:app/variables': { PUT: operation({
@@ -169,12 +159,7 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
       path,
       // They may say what Node is to load.
       byToken: 'Variables',
-      query: z.strictObject({
-        dryRun: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
-          description: '"true": changes nothing',
-          as: { type: 'boolean' }
-        })
-      }),
+      query: z.strictObject({ dryRun: booleanParam('"true": changes nothing') }),
       body: z.strictObject({ env: APP_ORDER.shape.env }).meta({ examples: [{ env: { PORT: '3000' } }] }),
       largestBodyBytes: ORDER_LIMIT_BYTES,
       problems: ['not-found', 'not-stored'],
@@ -194,12 +179,8 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
     '/apps/:app/stop': {
       POST: operation({ name: 'stopApp',
         summary: 'Drains the workers of an app and stops it; it stays stopped until it is started', ...CHANGE,
-        query: z.strictObject({ now: z.enum(['true', 'false']).transform((text) =>
-          text === 'true'
-        ).optional().meta({ description: '"true": its workers finish nothing', as: { type: 'boolean' } }) }),
-        handle: (call) =>
-          change(call, ['stopped'], (name, by) =>
-            apps.stop(name, { ...by, atOnce: call.query.now })) })
+        query: z.strictObject({ now: booleanParam('"true": its workers finish nothing') }), handle: (call) =>
+          change(call, ['stopped'], (name, by) => apps.stop(name, { ...by, atOnce: call.query.now })) })
     }
   }
 

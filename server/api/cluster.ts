@@ -154,7 +154,7 @@ export function clusterResources (
     },
 
     '/workers/:id/restart': {
-      POST: operation({ name: 'restartWorker',
+      POST: operation({ name: 'restartWorker', form: {},
         summary: 'Restarts one worker, new before old unless rollout.order is stop-first', role: 'operator',
         status: 202, location: true, problems: ['not-found', ...ROLLOUT_PROBLEMS], answer: ROLLOUT,
         handle ({ id, auth }) {
@@ -165,7 +165,7 @@ export function clusterResources (
     },
 
     '/workers/:id/kill': {
-      POST: operation({ name: 'killWorker',
+      POST: operation({ name: 'killWorker', form: {},
         summary: 'Kills one worker by SIGKILL: its open requests are lost, and the next one starts at once',
         role: 'operator', cli: 'clusterdeck kill {id}', status: 202, problems: ['not-found', 'stopping'],
         answer: z.strictObject({ worker: NUMBER }), handle ({ id, auth }) {
@@ -176,7 +176,7 @@ export function clusterResources (
     },
 
     '/workers/:id/end-connections': {
-      POST: operation({ name: 'endWorkerConnections',
+      POST: operation({ name: 'endWorkerConnections', form: {},
         summary:
           'Ends the long-lived connections that a replaced worker keeps, within drain.spreadMs, and then the worker',
         role: 'operator', cli: 'clusterdeck end-connections {id}', status: 202,
@@ -191,7 +191,7 @@ export function clusterResources (
       GET: operation({ name: 'getScale', summary: 'Returns how many workers should run', role: 'viewer', hasTag: true,
         answer: SCALE, handle: scaleView }),
 
-      PUT: operation({ name: 'setScale', summary: 'Sets how many workers should run', role: 'operator',
+      PUT: operation({ name: 'setScale', form: {}, summary: 'Sets how many workers should run', role: 'operator',
         cli: 'clusterdeck scale {workers}', body: SCALE_ORDER, headers: { 'If-Match': IF_MATCH.optional() },
         hasTag: true, problems: [...ROLLOUT_PROBLEMS, 'precondition-failed', 'not-stored'], answer: SCALE,
         async handle ({ seen, body, auth }) {

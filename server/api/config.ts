@@ -38,7 +38,7 @@ export function configResources (
       GET: operation({ name: 'getConfig', summary: 'Lists every option, its value and where the value comes from',
         role: 'viewer', cli: 'clusterdeck config', hasTag: true, answer: SETTINGS, handle: configReply }),
 
-      PATCH: operation({ name: 'changeConfig', summary: 'Changes options while the app runs',
+      PATCH: operation({ name: 'changeConfig', form: {}, summary: 'Changes options while the app runs',
         description: 'It changes all of the given options, or none. What is already running keeps its old values.',
         role: 'admin', cli: 'clusterdeck config set {name}={value}', headers: { 'If-Match': IF_MATCH }, body: WANTED,
         shownBody: SHOWN_WANTED, hasTag: true,

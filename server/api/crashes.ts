@@ -76,7 +76,7 @@ export function crashResources (
   }
 
   function stateOperation (name: CrashAction): Operation {
-    return operation({ name: `${name}Crash`, summary: ACTIONS[name], role: 'operator',
+    return operation({ name: `${name}Crash`, form: {}, summary: ACTIONS[name], role: 'operator',
       problems: ['not-found', 'history-unavailable'], answer: KNOWN_CRASH_GROUP,
       handle: ({ id, auth }) => ({ body: deck.crashes.act(id, name, auth.actor) }) })
   }

@@ -27,8 +27,9 @@ const START_BODY = z.strictObject({
 export function diagnosticsResources ({ deck }: { deck: Deck }): Record<string, Resource> {
   return {
     '/workers/:id/diagnostics': {
-      POST: operation({ name: 'startDiagnostics', summary: 'Takes a profile, a snapshot or a report of one worker',
-        role: 'operator', cli: 'clusterdeck diagnose {id} --kind {kind}', body: START_BODY, status: 202, location: true,
+      POST: operation({ name: 'startDiagnostics', form: {},
+        summary: 'Takes a profile, a snapshot or a report of one worker', role: 'operator',
+        cli: 'clusterdeck diagnose {id} --kind {kind}', body: START_BODY, status: 202, location: true,
         problems: ['not-found', 'not-possible', 'diagnostics-running', 'data-dir-unusable'], answer: DIAGNOSTICS,
         handle ({ id, body, auth }) {
           const item = deck.diagnostics.start({ worker: id, ...body, actor: auth.actor })

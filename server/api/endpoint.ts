@@ -86,8 +86,8 @@ export type Operation<Q extends ZodObject = ZodObject, B extends ZodObject = Zod
   /** beside those that any operation may have */
   problems?: readonly ErrorCode[],
   /**
-   * of a form of a page: `read`: makes its fields those of the body; `next`: the page to which it leads, null: none,
-   * or throws what its reader has to know
+   * forms of pages may ask for the operation. `read`: makes the fields of the form those of the body; `next`: the page
+   * to which the form leads; null: none. It throws what the reader of the page has to know.
    */
   form?: { read?: (fields: Fields) => Fields, next?: (answer: any) => string | null },
   /** undefined: it has answered itself */

@@ -7,6 +7,7 @@ import { eventFilters, pagingFields } from './filters.ts'
 import { fullPage } from './full-page.ts'
 import { EVENT } from './shapes.ts'
 import { visibleNames, type Apps } from './apps.ts'
+import { booleanParam } from './input.ts'
 import type { History } from '../../db/history.ts'
 import type { Log } from '../system/log.ts'
 import type { Auth } from './roles.ts'
@@ -37,11 +38,9 @@ export function hostEventResources (
       cli: 'clusterdeck history' },
     get: { name: 'getHostEvent', summary: 'Returns one event of the host itself' },
     more: {
-      own: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
-        description:
-          '"true": only those of the host itself: apps added, started, stopped, failed and removed, masters, tokens, sign-ins',
-        as: { type: 'boolean' }
-      })
+      own: booleanParam(
+        '"true": only those of the host itself: apps added, started, stopped, failed and removed, masters, tokens, sign-ins'
+      )
     },
     shape: EVENT.extend({ app: z.string().nullable().optional().describe('null: of the host itself') }).meta({
       id: 'HostEvent'

@@ -87,7 +87,7 @@ export function fleetResources ({ deck }: { deck: Deck }): Record<string, Resour
         handle: async ({ id }) => ({ body: await rolloutOf(fleetOf(deck), id) }) })
     },
     '/fleet/rollout': {
-      POST: operation({ name: 'startFleetRollout',
+      POST: operation({ name: 'startFleetRollout', form: {},
         summary:
           'Starts a restart, a deploy or a rollback of the app on all members that have it, one batch after the other',
         role: 'operator',
@@ -133,7 +133,7 @@ export function fleetResources ({ deck }: { deck: Deck }): Record<string, Resour
       ORDERS.map((
         order
       ) => [`/fleet/rollout/${order}`, {
-        POST: operation({ name: `${order}FleetRollout`,
+        POST: operation({ name: `${order}FleetRollout`, form: {},
           summary: `${order[0].toUpperCase()}${order.slice(1)}s the rollout of the app over the fleet`,
           role: 'operator', cli: `clusterdeck fleet ${order}`,
           headers: { 'If-Match': IF_MATCH.optional().describe('`"7"`: only if rollout 7 still runs') },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.ts'
-import { bareOf } from './input.ts'
+import { bareOf, parseBody } from './input.ts'
 import type { Fields, Method, Operation } from './endpoint.ts'
 import type { Mount } from './openapi.ts'
 
@@ -10,10 +10,10 @@ import type { Mount } from './openapi.ts'
  */
 export type Route = { operation: Operation, method: Method, path: string }
 
-/** `cli`: where it depends on the field `kind`: for each; `needs`: fields without which the call is not meant */
+/** `cli`: by the field `kind`, where the command depends on it; `needs`: fields without which the call is not meant */
 export type Call = { operation: string, method: Method, path: string, headers?: Record<string, string>, body?: Template,
   cli?: string | Record<string, string>, needs: string[] }
-/** a group of which all is empty is left out as a whole */
+/** a group whose fields are all empty is left out */
 export type Template = { [name: string]: string | Template }
 
 const SEPARATORS = /[\s,;]+/
@@ -57,8 +57,17 @@ export function inputFrom ({ operation: { query, body, form }, path }: Route, fi
     body: body ? bodyFrom(body, read) : {} }
 }
 
+/** @returns the words of a field, or of several ones of its name */
+export function wordsIn (given: unknown): string[] {
+  return [given ?? []].flat().flatMap((text) => String(text).split(SEPARATORS)).filter((word) => word !== '')
+}
+
 /** @throws {DeckError} invalid-body */
-export function bodyFrom (schema: z.ZodObject, fields: Fields, prefix: string = ''): Fields {
+export function parseFormBody<S extends z.ZodObject> (schema: S, fields: Fields): z.infer<S> {
+  return parseBody(schema, bodyFrom(schema, fields))
+}
+
+function bodyFrom (schema: z.ZodObject, fields: Fields, prefix: string = ''): Fields {
   if (isLoose(schema)) return { [textOf(fields.name)]: fromText(textOf(fields.value), '', false) }
   return Object.fromEntries(Object.entries(schema.shape).flatMap(([key, field]) => {
     const value = valueOf(field, fields, prefix + key)
@@ -66,7 +75,7 @@ export function bodyFrom (schema: z.ZodObject, fields: Fields, prefix: string = 
   }))
 }
 
-/** @returns what a form asks for, for the texts of commands */
+/** @returns what the commands beside a form are made of */
 export function callOf (route: Route): Call {
   const { operation: { name, body, headers = {}, cli }, method, path } = route
   const isTagged = headers['If-Match']?.safeParse(undefined).success === false
@@ -106,7 +115,7 @@ function valueOf (field: z.core.$ZodType, fields: Fields, name: string): unknown
   const given = fields[name]
   if (bare instanceof z.ZodArray) {
     if (Array.isArray(given) && given.length === 0) return []
-    const items = [given ?? []].flat().flatMap((text) => String(text).split(SEPARATORS)).filter((text) => text !== '')
+    const items = wordsIn(given)
     if (items.length > 0) return items
     return given !== undefined && z.safeParse(field, null).success ? null : undefined
   }
@@ -116,7 +125,7 @@ function valueOf (field: z.core.$ZodType, fields: Fields, name: string): unknown
   return kind === '' ? text : fromText(text, name, bare instanceof z.ZodUnknown)
 }
 
-/** `isJson`: it is refused where it is none; a number is refused by its schema, in its own words */
+/** `isJson`: a text that is no JSON is refused here; elsewhere the schema refuses it, in its own words */
 function fromText (text: string, name: string, isJson: boolean): unknown {
   try {
     return JSON.parse(text)
@@ -127,7 +136,7 @@ function fromText (text: string, name: string, isJson: boolean): unknown {
   }
 }
 
-/** `json`: a field that is JSON, `option`: that may be JSON or a text, empty: that is a text */
+/** @returns what the field is written as: JSON, JSON or else a text (`option`), or a text (empty) */
 function kindOf (bare: unknown): '' | 'json' | 'option' {
   if (bare instanceof z.ZodUnion) return 'option'
   return [z.ZodNumber, z.ZodBoolean, z.ZodUnknown].some((type) => bare instanceof type) ? 'json' : ''

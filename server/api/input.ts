@@ -92,6 +92,12 @@ export function integerParam (min: number, max: number) {
   })
 }
 
+/** `about`: what "true" or "false" means, in one sentence */
+export function booleanParam (about: string) {
+  return z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({ description: about,
+    as: { type: 'boolean' } })
+}
+
 export function textParam (expected: string, pattern: RegExp) {
   return z.string().regex(pattern).optional().describe(expected)
 }

@@ -112,7 +112,7 @@ export function jobResources ({ deck: { jobs } }: { deck: Deck }, stream: Stream
     },
 
     '/jobs/runs/:id/end': {
-      POST: operation({ name: 'endRun',
+      POST: operation({ name: 'endRun', form: {},
         summary: 'Ends a run: SIGTERM to it and all processes that it has started, SIGKILL 5 s later', role: 'operator',
         cli: 'clusterdeck jobs end 812', body: END, status: 202, problems: ['not-found', 'run-ended'], answer: RUN,
         handle: ({ id, body: { isForced = false }, auth }) => ({
@@ -124,7 +124,7 @@ export function jobResources ({ deck: { jobs } }: { deck: Deck }, stream: Stream
       GET: operation({ name: 'listRunsOfJob', summary: 'Lists the runs of one job, newest first', role: 'viewer',
         cli: 'clusterdeck jobs runs nightly', path, query: PAGE_QUERY, problems: ['not-found', 'cursor-expired'],
         answer: pageOf(RUN), handle: ({ params, query }) => ({ body: jobs.runs(params.name, query) }) }),
-      POST: operation({ name: 'runJob', summary: 'Runs a job now, also where it is paused',
+      POST: operation({ name: 'runJob', form: {}, summary: 'Runs a job now, also where it is paused',
         description: 'While it runs, 409; with `overlap: \'replace\'` the run is ended first.', role: 'operator',
         cli: 'clusterdeck jobs run nightly', path, status: 201, location: true,
         problems: ['not-found', 'job-running', 'stopping', 'upgrade-running', 'secrets-failed'], answer: RUN,
@@ -135,21 +135,21 @@ export function jobResources ({ deck: { jobs } }: { deck: Deck }, stream: Stream
     },
 
     '/jobs/:name/acknowledge': {
-      POST: operation({ name: 'acknowledgeJob',
+      POST: operation({ name: 'acknowledgeJob', form: {},
         summary: 'Acknowledges that a job has failed: it needs no attention until it fails again', role: 'operator',
         cli: 'clusterdeck jobs acknowledge nightly', path, problems: ['not-found'], answer: JOB,
         handle: ({ params, auth }) => ({ body: jobs.acknowledge(params.name, auth.actor) }) })
     },
 
     '/jobs/:name/pause': {
-      POST: operation({ name: 'pauseJob',
+      POST: operation({ name: 'pauseJob', form: {},
         summary: 'Pauses a job: its times pass until it is resumed, whatever is restarted meanwhile', role: 'operator',
         cli: 'clusterdeck jobs pause nightly', path, problems: ['not-found'], answer: JOB,
         handle: ({ params, auth }) => ({ body: jobs.pause(params.name, auth.actor) }) })
     },
 
     '/jobs/:name/resume': {
-      POST: operation({ name: 'resumeJob', summary: 'Resumes a paused job at its next time', role: 'operator',
+      POST: operation({ name: 'resumeJob', form: {}, summary: 'Resumes a paused job at its next time', role: 'operator',
         cli: 'clusterdeck jobs resume nightly', path, problems: ['not-found'], answer: JOB,
         handle: ({ params, auth }) => ({ body: jobs.resume(params.name, auth.actor) }) })
     }

@@ -21,7 +21,7 @@ export function noticeResources (
     },
 
     [`${at}/notices/:id/acknowledge`]: {
-      POST: operation({ name: `acknowledge${of}Notice`,
+      POST: operation({ name: `acknowledge${of}Notice`, form: {},
         summary: 'Acknowledges a notice and all older ones of its kind; the history records who did', role: 'operator',
         cli: `clusterdeck acknowledge 812${flag}`, problems: ['not-found'], answer: NOTICE,
         handle: ({ id, auth }) => ({ body: deck.notices.acknowledge(id, auth.actor) }) })

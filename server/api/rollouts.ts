@@ -122,7 +122,8 @@ export function rolloutResources ({ deck, history, timers, closing }: {
         return { headers: { ETag: tagOf(lastRollout(deck, history)) },
           body: { items: items.map(rolloutSummary), next } }
       } }),
-      POST: operation({ name: 'startRollout', summary: 'Starts a restart of all workers, a deploy or a rollback',
+      POST: operation({ name: 'startRollout', form: {},
+        summary: 'Starts a restart of all workers, a deploy or a rollback',
         description:
           '`release` is for a rollback, `path` for a deploy below `releases.root`. `strategy` replaces options of `rollout.*` for this rollout.',
         role: 'operator',
@@ -177,7 +178,7 @@ export function rolloutResources ({ deck, history, timers, closing }: {
   }
 
   function steeringOperation (type: Steering): Operation {
-    return operation({ name: `${type}Rollout`, summary: STEERING_SUMMARIES[type], role: 'operator',
+    return operation({ name: `${type}Rollout`, form: {}, summary: STEERING_SUMMARIES[type], role: 'operator',
       cli: `clusterdeck ${type}`, problems: ['not-found', 'rollout-ended', 'rollout-state', 'stopping'],
       answer: ROLLOUT, handle ({ id, auth }) {
       findRollout(id)

@@ -16,10 +16,10 @@ import type { Options } from './commands.ts'
 import type { Entry } from './logs.ts'
 import type { Place, Terminal } from './program.ts'
 
-/** Who tells `clusterdeck top` of apps: the host of a user, or a deck in the foreground. `isMeant`: which of its apps */
-type Source = { master: Master, isMeant: (app: AppView) => boolean }
-
 /** The page of apps in a terminal: it asks each second, and draws what the view says. */
+
+/** Who tells of apps: the host of a user, or a deck in the foreground. `isMeant`: which of its apps */
+type Source = { master: Master, isMeant: (app: AppView) => boolean }
 
 const EVERY_MS = 1000
 /** A master that is silent for longer keeps the others waiting. */

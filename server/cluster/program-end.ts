@@ -21,7 +21,7 @@ const ACCEPTS_WITHIN_MS = 2000
 const LOOK_EVERY_MS = 10
 /** Counting takes longer, the more there are, so it slows down. */
 const COUNTING = { everyMs: 20, slowestMs: 400 }
-/** How long those that a failed main process has left may take for the requests that they have. */
+/** How long the processes that a failed main process has left behind may take to finish their requests. */
 const LEFT_GRACE_MS = 2000
 const REST_POLL_MS = 50
 
@@ -114,13 +114,13 @@ export function createProgramEnd (main: TreeIdentity,
     signalProcess(main, stop.signal)
   }
 
-  /** The kernel sends it no new connection by now. Returns once it has accepted those that wait. */
+  /** The kernel sends the program no new connection by now. Returns once it has accepted the connections that wait. */
   async function acceptRest () {
     await setTimeout(HANDSHAKE_MS)
     await waitWhile(() => !isToEnd() && queue() > 0, { atMostMs: ACCEPTS_WITHIN_MS, everyMs: LOOK_EVERY_MS })
   }
 
-  /** Its main process has gone, and its server, a child, does not know it yet. */
+  /** The main process has gone, and the server, its child, does not know it yet. */
   async function finishRequests () {
     await acceptRest()
     const count = countConnections(() => look().map(({ pid }) => pid))
@@ -165,7 +165,7 @@ function howEnded ({ code, signal }: { code: number | null, signal: string | nul
   return signal !== null ? `its main process was ended by ${signal}` : `its main process ended with code ${code}`
 }
 
-/** @returns how many connections it has open, and all that it has started: `pids` */
+/** `pids`: of all its processes. Returns what counts the connections that they have open. */
 function openConnections (pid: number, pids: () => number[]): () => number {
   const diagnostics = loadSocketDiagnostics()
   if (!diagnostics) return () => 0

@@ -91,14 +91,6 @@ export function createCrashService ({ store, events, release, releases = () => [
     act (id: number, action: CrashAction, actor: string) {
       settleGroup(mustFind(id), action, actor)
       return this.group(id)
-    },
-
-    /**
-     * Acts on all of them, or on none if one is missing.
-     * @throws {DeckError} not-found, history-unavailable
-     */
-    actOnAll (ids: number[], action: CrashAction, actor: string) {
-      for (const group of [...new Set(ids)].map(mustFind)) settleGroup(group, action, actor)
     }
   }
 

@@ -4,11 +4,9 @@ import { findName, notRunning } from '../api/apps.ts'
 import { requireRole } from '../api/endpoint.ts'
 import { parseBody } from '../api/input.ts'
 import { DeckError } from '../errors.ts'
-import { forEach, parseForm, requireSession } from './forms.ts'
+import { doForAll, parseForm, requireSession } from './forms.ts'
 
-/**
- * What the list of apps does with those that are selected.
- */
+/** What the list of apps does with the selected ones. */
 export type Apps = Pick<import('../api/apps.ts').Apps, 'states' | 'view' | 'opened' | 'start' | 'stop'>
 
 const MAX_APPS = 500
@@ -33,7 +31,7 @@ export function appActionsRouter ({ apps }: { apps: Apps }) {
     const { action } = parseBody(ACTION, body)
     // None is touched where one of them is not the sender's.
     const known = names.map((name) => findName(apps, name, auth))
-    await forEach(known, (name) => name, (name) => ACTIONS[action](apps, name, auth.actor))
+    await doForAll(known, (name) => name, (name) => ACTIONS[action](apps, name, auth.actor))
     if (req.get('HX-Request')) res.status(204).end()
     else res.redirect(303, `/apps/${known[0]}/`)
   })

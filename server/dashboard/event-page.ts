@@ -18,7 +18,7 @@ type Fact = { name: string, value: string, url: string | null, isTime?: boolean 
 
 const HEADLINE_CHARS = 240
 const MAX_FACT_CHARS = 200
-/** The worker of an event surely had a slice in so much time before it. */
+/** A worker is profiled once in a minute, so two minutes before an event hold a slice of its worker. */
 const RAN_BEFORE_MS = 2 * 60_000
 /** So many exits of a slot are read: some may be later than the event, but of the same millisecond. */
 const MAX_EXITS = 5
@@ -78,8 +78,8 @@ async function ranModel (event: DeckEvent,
 }
 
 /**
- * When a worker was profiled before a moment: in its two minutes, as it has a slice each minute. Of a time with a begin
- * all workers count. Returns null: no slice of it is kept.
+ * When a worker was profiled before a moment. `since`: all workers count from then on. Returns null: no slice of that
+ * time is kept.
  */
 function profiledWindow ({ worker, at, since }: { worker?: number | null, at: string, since?: number },
   profiling: Deck['profiling'])

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { fleetOf, WANTED, type FleetDeck } from '../api/fleet.ts'
-import { bodyFrom } from '../api/form.ts'
-import { parseBody } from '../api/input.ts'
+import { parseFormBody } from '../api/form.ts'
 import { previewFleetRollout } from '../api/fleet-preview.ts'
 import { actorOf } from '../api/roles.ts'
 import { DeckError } from '../errors.ts'
@@ -47,7 +46,7 @@ async function previewOf (deck: FleetDeck,
     can: Powers })
 {
   try {
-    return await previewFleetRollout(fleetOf(deck), parseBody(WANTED, bodyFrom(WANTED, { ...fields, kind })), { name,
+    return await previewFleetRollout(fleetOf(deck), parseFormBody(WANTED, { ...fields, kind }), { name,
       actor: actorOf({ name }), role, client: 'dashboard' })
   } catch (error) {
     if (!(error instanceof DeckError) || error.code !== 'invalid-body') throw error

@@ -2,7 +2,7 @@ import { Router, urlencoded, type NextFunction, type Request, type Response } fr
 import { cutEndlessBody } from '../api/body.ts'
 import { perform, requireRole, type Fields } from '../api/endpoint.ts'
 import { fleetOf } from '../api/fleet.ts'
-import { hasNeeded, operationsByName, inputFrom, type Route } from '../api/form.ts'
+import { hasNeeded, inputFrom, operationsByName, type Route } from '../api/form.ts'
 import { tagOf } from '../api/preconditions.ts'
 import { DeckError } from '../errors.ts'
 import { refreshMember } from './fleet-member-cache.ts'
@@ -12,7 +12,7 @@ import type { AppFleet } from '../fleet/app-fleet.ts'
 
 const MAX_SUBJECTS = 500
 
-const FORM_PARSER = urlencoded({ extended: false, limit: '16kb' })
+const parseUrlencoded = urlencoded({ extended: false, limit: '16kb' })
 
 /**
  * The forms of the pages: `/actions/` and the name of an operation of the API, or several names, of which the first is
@@ -35,7 +35,7 @@ export function formsRouter ({ mounts, basePath, deck }: {
     const { operation: chosen } = fields
     const named = String(req.params.names).split(',').filter((name) => chosen === undefined || name === chosen).flatMap(
       (name) => operations?.get(name) ?? []
-    ).filter(isForForms)
+    ).filter(({ operation: { form } }) => form !== undefined)
     const route = named.find((each) => hasNeeded(each, fields)) ?? named.at(-1)
     if (!route) return next()
     const { member } = fields
@@ -52,19 +52,14 @@ export function formsRouter ({ mounts, basePath, deck }: {
   return router
 }
 
-/** A form has fields, and needs no answer. */
-function isForForms ({ method, path, operation: { takes } }: Route) {
-  return method !== 'GET' && takes === undefined && !path.includes('*')
-}
-
-/** Where it fails for some, it is done for the others all the same. @returns the page to which it leads */
+/** @returns the page to which the form leads; null: it stays where it is */
 async function performForAll (route: Route, { seen, ...fields }: Fields, req: Request,
   res: Response): Promise<string | null>
 {
   const ids = [fields.id].flat()
   if (ids.length > MAX_SUBJECTS)
     throw new DeckError('invalid-body', `id: expected at most ${MAX_SUBJECTS}, received ${ids.length}`)
-  return await forEach(ids, (id) => String(id), async (id) => {
+  return await doForAll(ids, (id) => String(id), async (id) => {
     const reply = await perform(route.operation, { req, res, ...inputFrom(route, { ...fields, id }),
       ...(seen !== undefined && { seen: tagOf(String(seen)) }) })
     return route.operation.form?.next?.(Object(reply?.body)) ?? null
@@ -72,10 +67,11 @@ async function performForAll (route: Route, { seen, ...fields }: Fields, req: Re
 }
 
 /**
- * @returns what the first has returned
- * @throws {DeckError} it says for which it failed and why
+ * Does the work for each item on its own: where it fails for some, it is done for the others all the same.
+ * @returns what it has returned for the first item
+ * @throws {DeckError} which says for which items it has failed, and why
  */
-export async function forEach<Item, T> (items: readonly Item[], nameOf: (item: Item) => string,
+export async function doForAll<Item, T> (items: readonly Item[], nameOf: (item: Item) => string,
   work: (item: Item) => T | Promise<T>): Promise<T>
 {
   const outcomes = await Promise.allSettled(items.map(async (item) => work(item)))
@@ -106,7 +102,7 @@ async function askMember (fleet: AppFleet, member: string, route: Route, { seen,
 }
 
 export function parseForm (req: Request, res: Response, next: NextFunction) {
-  FORM_PARSER(cutEndlessBody(req), res, next)
+  parseUrlencoded(cutEndlessBody(req), res, next)
 }
 
 /** Forms are for browser sessions alone: scripts have the API, which describes what it does. */

@@ -4,33 +4,26 @@ import { appActionsRouter } from './app-actions.ts'
 import { formsRouter } from './forms.ts'
 import { exportQuery } from './history-page.ts'
 import { createHostErrorPage, hostFrame, HOST_PAGES, pastFor, startOf, withOneList } from './host-pages.ts'
-import { pagesRouter, queryOf } from './page-router.ts'
+import { pagesRouter, queryOf, type RouterParts } from './page-router.ts'
 import { powersOf } from './powers.ts'
 import type { Apps } from './host-pages.ts'
 import type { History } from '../../db/history.ts'
-import type { Views } from './views.ts'
-import type { Sessions, TokenRegistry } from '../api/tokens.ts'
-import type { Document, Mount } from '../api/openapi.ts'
 import type { Log } from '../system/log.ts'
 
 /** The pages of a host. */
-export function hostRouter ({ apps, history, views, mounts, tokens, sessions, describe, basePath, now, log }: {
-  apps:
-    & Apps
-    & import('./app-actions.ts').Apps,
-  /** the host's own */
-  history: History,
-  views: Views,
-  mounts: readonly Mount[],
-  tokens: TokenRegistry,
-  sessions: Sessions,
-  /** the API, as OpenAPI */
-  describe: () => Document,
-  basePath: string,
-  /** wall clock, ms since the epoch */
-  now: () => number,
-  log: Log
-}) {
+export function hostRouter (
+  { apps, history, views, mounts, tokens, sessions, describe, basePath, now, log }: RouterParts & {
+    apps:
+      & Apps
+      & import('./app-actions.ts').Apps,
+    /** the host's own */
+    history: History,
+    basePath: string,
+    /** wall clock, ms since the epoch */
+    now: () => number,
+    log: Log
+  }
+) {
   const router = Router()
   const errors = createHostErrorPage({ views, apps, now, log })
   router.use(

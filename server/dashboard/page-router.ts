@@ -7,10 +7,21 @@ import { powersOf, type Powers } from './powers.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Place } from '../../public/places.ts'
 import type { Model } from './pages.ts'
+import type { Document, Mount } from '../api/openapi.ts'
+import type { Sessions, TokenRegistry } from '../api/tokens.ts'
 import type { Log } from '../system/log.ts'
 
 /** What the pages of every site have in common: how they are asked for, and how their errors look. */
 type Views = Pick<import('./views.ts').Views, 'render'>
+/** What the routers of an app and of a host are given alike. */
+export type RouterParts = {
+  views: import('./views.ts').Views,
+  mounts: readonly Mount[],
+  tokens: TokenRegistry,
+  sessions: Sessions,
+  /** the API, as OpenAPI */
+  describe: () => Document
+}
 export type Page<Asked> = Pick<import('./pages.ts').Page, 'path' | 'view' | 'hasFilters'> & {
   model: (asked: Asked) => Model | Promise<Model>
 }

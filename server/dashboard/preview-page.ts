@@ -1,6 +1,5 @@
 import { formatExactDuration } from '../../public/format.ts'
-import { bodyFrom } from '../api/form.ts'
-import { parseBody } from '../api/input.ts'
+import { parseFormBody } from '../api/form.ts'
 import { PREVIEW_ORDER } from '../api/rollouts.ts'
 import { DeckError } from '../errors.ts'
 import { previewFacts } from '../preview-facts.ts'
@@ -53,8 +52,7 @@ function readWanted (
   params: URLSearchParams
 ): { wanted: Partial<z.infer<typeof PREVIEW_ORDER>>, refusals: Preview['refusals'] } {
   try {
-    const fields = bodyFrom(PREVIEW_ORDER, { ...Object.fromEntries(params), kind: 'deploy' })
-    return { wanted: parseBody(PREVIEW_ORDER, fields), refusals: [] }
+    return { wanted: parseFormBody(PREVIEW_ORDER, { ...Object.fromEntries(params), kind: 'deploy' }), refusals: [] }
   } catch (error) {
     if (!(error instanceof DeckError)) throw error
     return { wanted: {}, refusals: [error] }

@@ -9,14 +9,11 @@ import { frameParts } from './frame.ts'
 import { exportQuery } from './history-page.ts'
 import { logsFile } from './logs-page.ts'
 import { isAtLoopback } from './page-address.ts'
-import { createErrorPage, pagesRouter, queryOf } from './page-router.ts'
+import { createErrorPage, pagesRouter, queryOf, type RouterParts } from './page-router.ts'
 import { PAGES } from './pages.ts'
 import { placesOf, type Neighbours } from './palette.ts'
 import { powersOf } from './powers.ts'
 import type { History } from '../../db/history.ts'
-import type { Views } from './views.ts'
-import type { Sessions, TokenRegistry } from '../api/tokens.ts'
-import type { Document, Mount } from '../api/openapi.ts'
 import type { Log } from '../system/log.ts'
 import type { Powers } from './powers.ts'
 
@@ -30,15 +27,9 @@ const LOG_FILES: readonly [string, 'text' | 'ndjson', string][] = [['/logs.txt',
 
 export function dashboardRouter (
   { deck, history, views, mounts, tokens, sessions, describe, neighbours, basePath = '', now = Date.now,
-    log = SILENT_LOG }: {
+    log = SILENT_LOG }: RouterParts & {
       deck: Deck,
       history: History,
-      views: Views,
-      mounts: readonly Mount[],
-      tokens: TokenRegistry,
-      sessions: Sessions,
-      /** the API, as OpenAPI */
-      describe: () => Document,
       /** in a host */
       neighbours?: Neighbours,
       /** of its pages, in a host */

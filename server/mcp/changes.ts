@@ -21,7 +21,7 @@ export type Groups = Mount['groups']
 export function changeTools ({ groups, confirmations }: { groups: Groups, confirmations: Confirmations },
   role: Role): Record<string, Tool>
 {
-  const places = placesFor(role, groups)
+  const routes = routesFor(role, groups)
   const minutes = Math.round(confirmations.validMs / 60_000)
 
   return {
@@ -29,17 +29,17 @@ export function changeTools ({ groups, confirmations }: { groups: Groups, confir
       description:
         'Says what an operation of the API would do, and changes nothing. The answer has a confirmation for "confirm_change". Show the preview to the person you work for first.',
       role: 'operator', takesJson: true,
-      input: z.strictObject({ operation: z.enum([...places.keys()]),
+      input: z.strictObject({ operation: z.enum([...routes.keys()]),
         input: z.looseObject({}).describe(
-          `its parameters and the fields of its body, in one object: ${[...places.values()].map(inputText).join('; ')}`
+          `its parameters and the fields of its body, in one object: ${[...routes.values()].map(inputText).join('; ')}`
         ) }), async run (api, { operation: name, input }: { operation: string, input: Fields }, auth) {
-      const place = places.get(name) as Route
-      const { operation: { summary, headers = {} }, method, path } = place
-      const { params, body } = readInput(place, input)
+      const route = routes.get(name) as Route
+      const { operation: { summary, headers = {} }, method, path } = route
+      const { params, body } = readInput(route, input)
       const tag = headers['If-Match'] && await api.tag(path)
       const { what = `${name} ${input.id}`, facts, pinned, fixed } = await PREVIEWS[name](api, { ...params, ...body })
       const order = { what, method, path: path.replace(':id', String(input.id)), fixed,
-        ...(place.operation.body && { body: { ...body, ...pinned } }), headers: { ...(tag && { 'if-match': tag }) } }
+        ...(route.operation.body && { body: { ...body, ...pinned } }), headers: { ...(tag && { 'if-match': tag }) } }
       const confirmation = confirmations.keep({ order, holder: holderOf(auth), base: api.base })
       return {
         text: `${
@@ -79,17 +79,17 @@ export function changeTools ({ groups, confirmations }: { groups: Groups, confir
 }
 
 /** A function of its own, so that the other operations are not kept. */
-function placesFor (role: Role, groups: Groups): Map<string, Route> {
+function routesFor (role: Role, groups: Groups): Map<string, Route> {
   const all = operationsByName([{ base: '/', groups }])
   return new Map(Object.keys(PREVIEWS).flatMap((name) => {
-    const place = all.get(name)
-    return place?.operation.role && roleAllows(role, place.operation.role) ? [[name, place]] : []
+    const route = all.get(name)
+    return route?.operation.role && roleAllows(role, route.operation.role) ? [[name, route]] : []
   }))
 }
 
-function inputText (place: Route) {
-  const { operation: { name, body }, path } = place
-  const needed = neededBy(place)
+function inputText (route: Route) {
+  const { operation: { name, body }, path } = route
+  const needed = neededBy(route)
   const fields = Object.entries(body?.shape ?? {}).map(([field, schema]) =>
     `${field}${needed.includes(field) ? '' : '?'} (${z.globalRegistry.get(schema)?.description})`
   )

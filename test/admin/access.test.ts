@@ -11,6 +11,7 @@ import { createEventStream, type DeckEvent } from '../../server/events/stream.ts
 import { behindPort } from '../support/fake-apps.ts'
 import { heard, rawRequest, START_MS, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
 import { fake } from '../support/fake.ts'
+import { OPERATIONS } from '../support/operations.ts'
 import { until } from '../support/until.ts'
 
 /** `role`: null for a stranger; `isOwner`: by the token of the data folder */
@@ -341,7 +342,6 @@ async function routesOf (admin: Admin): Promise<Route[]> {
     Object.entries(item).map(([method, operation]) => ({
       name: operation.operationId,
       method: method.toUpperCase(),
-      takesFile: Object.keys(operation.requestBody?.content ?? {}).some((type) => type !== 'application/json'),
       // What does not exist: whoever is let in changes nothing.
       path: path.replace('{release}', 'r999').replace(/\{\w+\}/g, '999'),
       role: operation['x-role'] === 'anyone' ? null : operation['x-role'],
@@ -360,13 +360,11 @@ async function routesOf (admin: Admin): Promise<Route[]> {
   const files = ['/history.csv', '/logs.txt', '/logs.ndjson'].map((path) => ({ method: 'GET', path, role: 'viewer',
     headers: {} })
   )
-  const forms = [
-    ...operations.filter(({ method, path, takesFile }) => method !== 'GET' && !path.endsWith('/api/999') && !takesFile),
-    { name: 'switch', role: 'admin', isForToken: false }
-  ].map(({ name, role, isForToken }) => ({ method: 'POST', path: `/actions/${name}`, role,
-    headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'id=999&workers=x&release=x&note=&role=x',
-    isForm: true, isForToken, isForOwner: name === 'switch' })
-  )
+  const forms = [...operations.filter(({ name }) => OPERATIONS.get(name)?.operation.form), { name: 'switch',
+    role: 'admin', isForToken: false }].map(({ name, role, isForToken }) => ({ method: 'POST', path: `/actions/${name}`,
+      role, headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'id=999&workers=x&release=x&note=&role=x', isForm: true, isForToken, isForOwner: name === 'switch' })
+    )
   const live = [{}, { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13',
     'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }].map((headers) => ({ method: 'GET',
       path: `/socket.io/?EIO=4&transport=${'upgrade' in headers ? 'websocket' : 'polling'}`, role: 'viewer', headers })

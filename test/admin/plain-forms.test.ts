@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { rawRequest, startAdmin } from '../support/admin.ts'
+import { aCrash } from '../support/crash-record.ts'
 
 const VIEWS = new URL('../../views/', import.meta.url)
 
@@ -26,6 +27,30 @@ test('without scripts a form leads back to its page, or says on a page why it wa
   const refused = await send('testAlert', 'alert=99', `${admin.url}/alerts`)
   assert.deepEqual([refused.status, refused.headers['content-type']], [404, 'text/html; charset=utf-8'])
   assert.match(refused.text, /Alert 99 does not exist/)
+})
+
+test('a form does for several what its button names, and says for which it failed and why', async (t) => {
+  const admin = await startAdmin(t)
+  for (const name of ['a', 'b']) admin.history.crashes.record(`v1:${name}`, aCrash(), { culprit: null })
+  const headers = { cookie: await admin.signIn(), accept: 'application/problem+json',
+    'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' }
+  const send = (body: string) =>
+    rawRequest(admin, { method: 'POST', path: '/actions/resolveCrash,muteCrash', headers, body })
+  const some = await send('id=1&id=2&id=9&operation=muteCrash')
+  assert.deepEqual([some.status, some.json().detail], [404,
+    '9: Crash group 9 does not exist or is no longer kept. Done for the other 2'])
+  assert.deepEqual([1, 2].map((id) => admin.history.crashes.find(id)?.state), ['muted', 'muted'])
+  assert.equal((await send('id=1&operation=reopenCrash')).status, 404, 'which the form does not offer')
+})
+
+test('a form asks for nothing that no form is for', async (t) => {
+  const admin = await startAdmin(t)
+  const headers = { cookie: await admin.signIn(), accept: 'application/problem+json',
+    'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' }
+  for (const name of ['openRunPlace', 'stopMaster', 'createToken', 'pushRelease', 'getStatus', 'constructor']) {
+    const { status } = await rawRequest(admin, { method: 'POST', path: `/actions/${name}`, headers, body: '' })
+    assert.equal(status, 404, name)
+  }
 })
 
 test('a form without scripts whose session has ended leads to the sign-in page and from there back, and nothing is done', async (t) => {

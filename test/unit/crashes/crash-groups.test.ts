@@ -161,12 +161,12 @@ test('crashes are counted hour by hour for a month, also those of which no sampl
   history.close()
 })
 
-test('several groups are settled at once, or none of them where one is not there', () => {
+test('a group that is settled twice is told once, and one that is not there is refused', () => {
   const { crash, service, published, history } = setUp()
   for (const name of ['a', 'b', 'c']) crash(name)
-  assert.throws(() => service.actOnAll([1, 2, 9], 'resolve', 'ann'), { code: 'not-found' })
+  assert.throws(() => service.act(9, 'resolve', 'ann'), { code: 'not-found' })
   assert.equal(service.counts().open, 3)
-  service.actOnAll([1, 2, 2], 'resolve', 'ann')
+  for (const id of [1, 2, 2]) service.act(id, 'resolve', 'ann')
   assert.deepEqual([service.counts().open, service.counts().resolved], [1, 2])
   assert.deepEqual(
     published.filter(({ type }) => type === 'crash.group-resolved').map(({ detail }) => detail.crashGroup),
