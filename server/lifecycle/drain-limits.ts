@@ -1,5 +1,5 @@
 import { runtimeOf, type DrainLimits, type PoolState, type Worker } from './state.ts'
-import { stopsFirst } from './vacancy.ts'
+import { stopsFirst } from './slot.ts'
 
 /** A worker that goes for one of these did well, and may be kept. One that goes for what it did wrong may not. */
 const GENTLE_CAUSES = ['restart', 'deploy', 'scale-down', 'max-age', 'max-requests', 'upgrade', 'master-lost']

@@ -1,5 +1,4 @@
-import { isFinished } from './finished.ts'
-import { isClaimed, isVacant } from './vacancy.ts'
+import { isClaimed, isFinished, isVacant } from './slot.ts'
 import { drainWorker } from './worker.ts'
 import type { Transition } from './transition.ts'
 import type { Worker } from './state.ts'

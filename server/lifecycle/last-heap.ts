@@ -1,5 +1,5 @@
 import { recycledGone } from './recycling.ts'
-import { stopsFirst } from './vacancy.ts'
+import { stopsFirst } from './slot.ts'
 import { terminateWorker } from './worker.ts'
 import type { Transition } from './transition.ts'
 import type { PoolState, Worker } from './state.ts'

@@ -1,43 +1,38 @@
 import { addAddress, awaitAddresses, isOfUdp, keepAddresses, listensElsewhere, missingAddresses, opensLate,
   releaseAddresses, removeAddress } from './addresses.ts'
 import { extendBoot, noteBoot, type Boot } from './boot-room.ts'
+import { isSettled, settleState } from './consequences.ts'
 import { beginCrash, beginOwnEnd } from './crashing.ts'
-import { driftRefusal, whyNoReturn } from './drift.ts'
-import { endsSlot, finishSlot, isFinished } from './finished.ts'
-import { becomeResponsive, becomeUnresponsive, drainReplaced, killHung, killStuck } from './hang.ts'
-import { endHeaps, heapTooLarge, writeHeap } from './last-heap.ts'
-import { endConnections, endConnectionsNow, endOfKeeping, endSurplus, lookAtDrain, noteHolds } from './old-workers.ts'
+import { becomeResponsive, becomeUnresponsive, killHung, killStuck } from './hang.ts'
+import { heapTooLarge, writeHeap } from './last-heap.ts'
+import { endConnections, endConnectionsNow, endOfKeeping, lookAtDrain, noteHolds } from './old-workers.ts'
 import { adoptOrphan, drainOrphans } from './orphans.ts'
-import { becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promoteRecycled, isRecycled, recycledGone,
-  recycleNext, recyclingFailed, watchAge, watchAges } from './recycling.ts'
+import { becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, isRecycled, recycledGone, watchAge,
+  watchAges } from './recycling.ts'
+import { refusalOf } from './refusals.ts'
+import { onWorkerLost, roleOf } from './role.ts'
 import { endsByItself } from './restart-policy.ts'
 import { askAnswers, goOnGuarding, liftGuard, takeAnswers } from './rollout/guard.ts'
-import { listStandbys } from './promotion.ts'
 import { beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellThreadPort,
   tellWarmUp, watchNoServer } from './readiness.ts'
-import { advanceRollout, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress,
-  oldWorkerGone, releaseNotPrepared, releasePrepared, resizeRollout, servingLost, endSoak, startRollout, takeTurn,
-  waitForTurn } from './rollout/rollout.ts'
-import { becomeStandby, endStandby, endStandbys, keepStandbys, loseStandby, standbyTooSlow, readSlot,
+import { candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared,
+  resizeRollout, endSoak, startRollout, takeTurn, waitForTurn } from './rollout/rollout.ts'
+import { becomeStandby, endStandby, endStandbys, loseStandby, standbyTooSlow, readSlot,
   retryStandby } from './standby.ts'
-import { createSlot } from './state.ts'
+import { cancelRetry, createSlot } from './slot.ts'
 import { noteProgress } from './rollout/record.ts'
 import { phaseOf } from './rollout/stages.ts'
-import { refuseSteering, STEERING } from './rollout/steering.ts'
-import { contradictsOrder } from './rollout/strategy.ts'
+import { STEERING } from './rollout/steering.ts'
 import { askJudge, takeVerdict } from './rollout/trial.ts'
 import { beginTransition, type Transition } from './transition.ts'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.ts'
-import { isClaimed, isOccupied, isVacant, stopsFirst } from './vacancy.ts'
-import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drainWorker, drainListening, resetBackoff, forkServing,
-  killLate, leaveSlot, nameOf, replaceWorker, terminateWorker } from './worker.ts'
-import type { Command, Fact, Finished, Input, Inputs, PoolState, Refusal, Slot, Worker } from './state.ts'
+import { becomeReady, recordEnd, clearDeadlines, drainWorker, drainListening, resetBackoff, forkServing, killLate,
+  leaveSlot, nameOf, terminateWorker } from './worker.ts'
+import type { Command, Fact, Finished, Input, Inputs, PoolState, Refusal, Worker } from './state.ts'
 import type { WorkerDeadline } from './worker.ts'
 
 /** As many reasons why a program does not share its sockets are kept of each worker. */
 const MAX_SOCKET_NOTES = 3
-
-type Role = 'serving' | 'candidate' | 'standby' | null
 
 /**
  * What should happen: pure, so that every schedule of events can be tried in a test. An input that fits no transition
@@ -375,69 +370,6 @@ function runStartHook ({ state, command }: Transition) {
   command({ type: 'run-start-hook', release: state.releases[state.release.id] })
 }
 
-function isSteering (input: Input): input is Inputs['pause'] {
-  return input.type in STEERING
-}
-
-function refusalOf (state: PoolState, input: Input): Refusal | null {
-  if (!OPERATOR_INPUTS.includes(input.type)) return null
-  if (state.phase === 'stopping' || state.phase === 'stopped')
-    return { code: 'stopping', message: 'the master is stopping' }
-  if (input.type === 'stop') return null
-  if (state.awaitsHook && !JOINING_INPUTS.includes(input.type)) {
-    return { code: 'starting', message: 'hooks.beforeStart is running, and no worker starts before it has passed' }
-  }
-  if (state.awaitsTurn !== null && !JOINING_INPUTS.includes(input.type))
-    return { code: 'starting', message: state.awaitsTurn }
-  if (input.type === 'kill-worker')
-    return state.workers[input.worker] ? null : { code: 'not-found', message: `no worker ${input.worker} is alive` }
-  if (input.type === 'end-connections') return endRefusal(state, input.worker)
-  if (isSteering(input)) return refuseSteering(state, input)
-  if (state.rollout && !JOINING_INPUTS.includes(input.type)) {
-    const { id, kind } = state.rollout
-    return { code: 'rollout-running', message: `rollout ${id} (${kind}) is running`, details: { rollout: id } }
-  }
-  const conflict = orderRefusal(state, input)
-  if (conflict) return conflict
-  if (state.upgrade) return { code: 'upgrade-running', message: 'an upgrade is running' }
-  if (input.type === 'upgrade' && state.phase !== 'running')
-    return { code: 'starting', message: 'the workers are still starting' }
-  if (input.type === 'restart-worker' && !isServing(state, input.worker)) {
-    return { code: 'not-found', message: `worker ${input.worker} has already been replaced, or serves no slot yet` }
-  }
-  return driftRefusal(state, input)
-}
-
-/** Refuses what needs two workers of a slot side by side, where rollout.order forbids that. */
-function orderRefusal (state: PoolState, input: Input): Refusal | null {
-  if (input.type === 'rollout' && input.kind === 'deploy' && contradictsOrder(state.options.rollout, input.strategy)) {
-    return { code: 'not-possible',
-      message: 'canary: expected none with rollout.order "stop-first", as a canary serves beside all old workers' }
-  }
-  if (input.type !== 'upgrade' || !stopsFirst(state)) return null
-  const why =
-    'an upgrade in place starts the next master\'s workers beside the old ones, and rollout.order is "stop-first"'
-  return { code: 'not-possible', message: `${why}: restart the master instead` }
-}
-
-function endRefusal ({ workers }: PoolState, id: number): Refusal | null {
-  if (!workers[id]) return { code: 'not-found', message: `no worker ${id} is alive` }
-  if (workers[id].state === 'draining') return null
-  return { code: 'not-possible',
-    message: `${nameOf(workers[id])} is ${
-      workers[id].state
-    }: expected one that was replaced and drains; restart it first` }
-}
-
-/** Inputs that are possible during a rollout. */
-const JOINING_INPUTS = ['scale', 'configure']
-const OPERATOR_INPUTS = [...JOINING_INPUTS, 'rollout', 'restart-worker', 'kill-worker', 'end-connections', 'upgrade',
-  'stop', ...Object.keys(STEERING)]
-
-function isServing (state: PoolState, id: number) {
-  return state.slots.some(({ serving }) => serving === id)
-}
-
 /** `finished`: slots whose program ended under the master before */
 function resizePool (transition: Transition, size: number,
   { actor, finished = {} }: { actor: string, finished?: Record<number, Finished> })
@@ -496,119 +428,9 @@ function failBoot (transition: Transition, worker: Worker, message: string) {
   onWorkerLost(transition, worker, role, { cause: 'boot-failure', reason: message })
 }
 
-/** @returns its role in its slot, or that it is on standby */
-function roleOf (transition: Transition, worker: Worker): Role {
-  if (worker.slot === null) return listStandbys(transition.state).includes(worker) ? 'standby' : null
-  const slot = transition.slot(worker.slot)
-  if (slot?.serving === worker.id) return 'serving'
-  return slot?.candidate === worker.id ? 'candidate' : null
-}
-
-function onWorkerLost (transition: Transition, worker: Worker, role: Role,
-  { cause, reason, code = null }: { cause: string, reason: string, code?: number | null })
-{
-  if (role === 'standby') return loseStandby(transition, worker, cause)
-  const slot = transition.slot(worker.slot)
-  if (!slot || role === null || transition.state.phase === 'stopping') return
-  if (role === 'candidate') return loseCandidate(transition, worker, slot, { cause, reason, code })
-  servingLost(transition, worker, cause, reason)
-  if (endsSlot(transition, cause)) {
-    if (transition.state.recycling?.slot === slot.number)
-      callOff(transition, { cause: transition.state.recycling.cause, actor: 'system' })
-    return finishSlot(transition, slot, worker, { cause, code })
-  }
-  if (promoteRecycled(transition, slot, worker, cause)) return
-  if (cause === 'operator') forkServing(transition, slot)
-  else replaceWorker(transition, slot, worker, cause)
-}
-
-function loseCandidate (transition: Transition, worker: Worker, slot: Slot,
-  { cause, reason, code }: { cause: string, reason: string, code: number | null })
-{
-  if (transition.state.recycling) return recyclingFailed(transition, reason)
-  if (cause !== 'finished') return candidateLost(transition, worker, cause, reason)
-  finishSlot(transition, slot, worker, { cause, code })
-  candidateFinished(transition, worker)
-}
-
 function retrySlot (transition: Transition, number: number) {
   const slot = transition.slot(number)
   if (slot && slot.retryAt !== null) forkServing(transition, slot)
-}
-
-/** Does what follows from the state, whatever the input was. */
-function settleState (transition: Transition) {
-  const { state } = transition
-  // The guard acts only after the running rollout, which therefore waits for no other app any more.
-  if (state.guard?.isTripped && state.rollout) takeTurn(transition, { rollout: state.rollout.id })
-  advanceRollout(transition)
-  if (state.phase === 'starting' && state.slots.every((slot) => isReady(state, slot))) {
-    state.phase = 'running'
-  }
-  if (state.phase !== 'stopping') drainOrphans(transition, (orphan) => isReplaced(transition, orphan))
-  drainReplaced(transition)
-  endSurplus(transition)
-  endHeaps(transition)
-  rollBackGuarded(transition)
-  fillVacant(transition)
-  recycleNext(transition)
-  keepStandbys(transition)
-  if (state.phase === 'stopping' && Object.keys(state.workers).length === 0 && !state.upgrade) {
-    state.phase = 'stopped'
-    transition.command({ type: 'finish' })
-  }
-}
-
-/** Tells whether it is no longer needed, or makes way for its replacement next */
-function isReplaced (transition: Transition, { slot: number, state: its }: Worker): boolean {
-  const { state } = transition
-  const slot = transition.slot(number)
-  if (state.phase === 'running' || isReady(state, slot)) return true
-  if (!stopsFirst(state) || !slot || !isVacant(slot) || its !== 'ready') return false
-  const waiting = state.slots.filter((each) => !isReady(state, each))
-  // Orphans make way one slot after the other.
-  return waiting[0] === slot && waiting.every((each) => isVacant(each) && isServedByOrphan(state, each))
-}
-
-function isServedByOrphan ({ workers }: PoolState, { number }: Slot) {
-  return Object.values(workers).some(({ slot, orphan, state }) =>
-    slot === number && orphan !== null && state === 'ready'
-  )
-}
-
-/** Starts workers that had to wait for the old ones to go, see rollout.order. */
-function fillVacant (transition: Transition) {
-  const { state } = transition
-  if (state.phase !== 'starting' && state.phase !== 'running') return
-  const mayFill = (slot: Slot) => !isClaimed(state, slot) && !(stopsFirst(state) && isOccupied(state, slot.number))
-  for (const slot of state.slots) if (isVacant(slot) && mayFill(slot)) forkServing(transition, slot)
-}
-
-/** Rolls back the release that was deployed last if it crash-loops or fails. */
-function rollBackGuarded (transition: Transition) {
-  const { guard, rollout, upgrade, phase } = transition.state
-  if (!guard?.isTripped || rollout || upgrade || !['starting', 'running'].includes(phase)) return
-  const note = guard.failing ?? `${guard.release} kept crashing after rollout ${guard.rollout}`
-  const whyNot = whyNoReturn(transition, guard.from)
-  if (whyNot !== null) {
-    liftGuard(transition)
-    return transition.emit('rollback.refused', { release: guard.release, actor: 'guard', rollout: guard.rollout,
-      message: `${note}, but ${whyNot}`, detail: transition.drift[guard.from] })
-  }
-  callOff(transition, { cause: 'rollback', actor: 'guard' })
-  startRollout(transition, { kind: 'rollback', source: { release: guard.from }, note, actor: 'guard',
-    isTried: guard.failing !== undefined })
-}
-
-/** Tells whether every slot is served and no worker is to be replaced */
-function isSettled (state: PoolState): boolean {
-  return state.phase === 'running' && !state.rollout && !state.recycling && !state.upgrade &&
-    state.slots.every((slot) => isReady(state, slot))
-}
-
-/** Tells whether it is served, or finished */
-function isReady ({ workers }: PoolState, slot: Slot | undefined): boolean {
-  return slot !== undefined && (isFinished(slot) || (slot.serving !== null && workers[slot.serving].state === 'ready'))
 }
 
 function ofWorker<Each extends Extract<Input, { worker: number }>> (

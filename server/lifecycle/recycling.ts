@@ -1,5 +1,5 @@
 import { isBlocked, whyBlocked } from './drift.ts'
-import { stopsFirst } from './vacancy.ts'
+import { stopsFirst } from './slot.ts'
 import { drainWorker, forkWorker } from './worker.ts'
 import type { Transition } from './transition.ts'
 import type { LifecycleOptions, Slot, Worker } from './state.ts'

@@ -1,6 +1,6 @@
 /** durations in ms */
 export type RestartPolicy = {
-  /** after which ends a worker is replaced, see finished.ts */
+  /** after which ends a worker is replaced, see slot.ts */
   policy?: 'always' | 'on-failure' | 'never',
   /**
    * after the second death in a row, counted from the start of the one that has died; the first replacement comes at

@@ -1,7 +1,6 @@
-import { isFinished } from './finished.ts'
+import { isFinished, isOccupied, isVacant } from './slot.ts'
 import { describeRollout } from './rollout/record.ts'
 import { runtimeOf, shownRelease, type Finished, type Holds, type PoolState, type Slot, type Worker } from './state.ts'
-import { isOccupied, isVacant } from './vacancy.ts'
 
 /** The state as API, views and command line show it. The cluster adds what only it knows: ports and vitals. */
 export function snapshotOf (state: PoolState) {

@@ -1,6 +1,6 @@
 import { blankPace, type RecyclePace, type Recycling } from './recycling.ts'
 import { createStandby } from './promotion.ts'
-import { blankRecord, type RestartPolicy, type RestartRecord } from './restart-policy.ts'
+import type { RestartPolicy, RestartRecord } from './restart-policy.ts'
 import type { StrategyWish } from './rollout/strategy.ts'
 import type { Runtime } from '../launch/launch.ts'
 import type { WorkerState } from './worker-state.ts'
@@ -415,9 +415,4 @@ export function shownRelease ({ args: _, execArgv: __, ...release }: Release): O
 /** @returns what runs its workers */
 export function runtimeOf ({ releases }: Pick<PoolState, 'releases'>, release: string): Runtime {
   return releases[release]?.runtime ?? 'node'
-}
-
-export function createSlot (number: number, release: string): Slot {
-  return { number, release, serving: null, candidate: null, retryAt: null, blocked: null, finished: null, restarts: 0,
-    record: blankRecord() }
 }

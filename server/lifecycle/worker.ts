@@ -7,7 +7,7 @@ import { takeStandby } from './promotion.ts'
 import { lossOf, toEndDetail, unfinishedOf, warnOfLoss, type Exit } from './loss.ts'
 import { tripGuard } from './rollout/guard.ts'
 import { recordExit, blankRecord } from './restart-policy.ts'
-import { isOccupied, stopsFirst } from './vacancy.ts'
+import { cancelRetry, isOccupied, stopsFirst } from './slot.ts'
 import { canMove, causeOfExit } from './worker-state.ts'
 import { durationText } from './duration.ts'
 import { codeText, signalText } from './exit-words.ts'
@@ -205,13 +205,6 @@ export function resetBackoff (transition: Transition, slot: Slot) {
   if (slot.record.crashLooping)
     transition.emit('worker.recovered', { slot: slot.number, worker: slot.serving, release: slot.release })
   slot.record = blankRecord()
-}
-
-export function cancelRetry (transition: Transition, slot: Slot) {
-  if (slot.retryAt === null) return
-  slot.retryAt = null
-  slot.blocked = null
-  transition.command({ type: 'clear-deadline', deadline: 'retry', id: slot.number })
 }
 
 /** @returns ms since its fork, or since it got its slot */

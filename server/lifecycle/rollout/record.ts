@@ -1,4 +1,4 @@
-import { draftOfRollout } from '../draft.ts'
+import { draftOfRollout } from '../transition.ts'
 import { renewStandbys } from '../standby.ts'
 import { guardDeploy, liftGuard } from './guard.ts'
 import { leaveHook } from './hook.ts'

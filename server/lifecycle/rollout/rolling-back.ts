@@ -1,6 +1,6 @@
 import { bootRoom } from '../boot-room.ts'
 import { isBlocked, returnCaveat, whyBlocked, whyNoReturn } from '../drift.ts'
-import { isVacant } from '../vacancy.ts'
+import { isVacant } from '../slot.ts'
 import { endHook, isHookRunning } from './hook.ts'
 import { addWarning, clearClocks, countReplaced, finishRollout, noteProgress, runningRollout,
   tellRollout } from './record.ts'

@@ -1,4 +1,4 @@
-import { toCheckpoint } from '../../../server/cluster/checkpoint.ts'
+import { toCheckpoint } from '../../../server/cluster/succession.ts'
 import { snapshotOf } from '../../../server/lifecycle/snapshot.ts'
 import { createVitals } from '../../../server/vitals/vitals.ts'
 import { startAdmin } from '../../support/admin.ts'
