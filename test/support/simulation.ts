@@ -6,6 +6,8 @@ import type { Guard } from '../../server/lifecycle/rollout/guard.ts'
 import type { Exit } from '../../server/lifecycle/loss.ts'
 import type { SeenEvent } from './event-log.ts'
 
+export type Simulation = ReturnType<typeof simulate>
+
 /** by type */
 type Commands = { [Each in Command as Each['type']]: Each }
 /** A release without an id gets the next one. */
@@ -26,7 +28,9 @@ export const OPTIONS: Readonly<LifecycleOptions> = Object.freeze<LifecycleOption
 
 /**
  * A cluster without processes: the reducer, a clock, the deadlines that it has set, and the processes that it believes
- * in. Every command is checked against what is possible, so a test that only feeds inputs already proves something.
+ * in. Each command and each event is checked against what is possible, so a test that only feeds inputs already proves
+ * something: no command is for a worker that is gone, no id is given twice, no deadline outlives its worker, a worker
+ * ends once, one rollout runs at a time, and each has one end.
  * `isChecked`: whether it also finds out who changes a state that is not theirs, which takes longer the more workers
  * there are.
  */
@@ -43,75 +47,70 @@ export function simulate (
   let nextRelease = 2
   const deadlines: Map<string, { deadline: DeadlineKind, id: number, dueAt: number }> = new Map()
   const processes: Map<number,
-    { id: number, slot: number | null, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean,
-      isStuck: boolean, isTold?: number, writesHeap?: boolean }> = new Map()
+    { id: number, slot: number | null, release: string, isDraining: boolean, isTerminated: boolean,
+      isKilled: boolean }> = new Map()
   const events: SeenEvent[] = []
+  const commands: Command[] = []
   /** Every id that was ever given to a worker. */
   const known = new Set(orphans.map(({ id }) => id))
+  /** Workers whose end was told. */
+  const ended: Set<number> = new Set()
+  let isRolling = false
   const judgements: Commands['judge'][] = []
   /** What is fed once all commands of a turn are done. */
   const answers: Fed[] = []
-  let preparing: number | null = null
-  /** The rollout that has asked for a turn. */
-  let asking: number | null = null
-  /** What was to be prepared last. */
-  let prepared: Record<string, unknown> | null = null
-  let isFinished = false
-  let socketsClosed = false
-  let hook = null as { rollout: number, release: string, from: string, isEnding: boolean } | null
-  let nextMaster: 'starting' | 'cancelled' | null = null
-
-  const effects: { [Type in keyof Commands]: (command: Commands[Type]) => void } = { fork ({ worker, slot, release }) {
-    if (known.has(worker)) throw new Error(`the id ${worker} was given twice`)
-    known.add(worker)
-    addProcess(worker, slot, release.id)
-  }, promote: ({ worker, slot }) => {
-    find(worker).slot = slot
-  }, drain: ({ worker }) => {
-    find(worker).isDraining = true
-  }, 'end-connections': ({ worker, isLast }) => {
-    find(worker).isTold = isLast ? 1001 : 1012
-  }, 'count-as-ready': ({ worker }) => {
-    find(worker)
-  }, 'write-heap': ({ worker }) => {
-    find(worker).writesHeap = true
-  }, terminate: ({ worker }) => {
-    find(worker).isTerminated = true
-  }, kill: ({ worker }) => {
-    find(worker).isKilled = true
-  }, 'set-deadline': ({ deadline, id, ms }) => {
-    deadlines.set(`${deadline}:${id}`, { deadline, id, dueAt: at + ms })
-  }, 'clear-deadline': ({ deadline, id }) => {
-    deadlines.delete(`${deadline}:${id}`)
-  }, 'capture-stack': ({ worker }) => {
-    find(worker).isStuck = true
-  }, 'close-sockets': () => {
-    socketsClosed = true
-  }, 'expire-unused-sockets': () => {}, 'close-unused-sockets': () => {}, 'take-turn' ({ rollout }) {
-    asking = rollout
-  }, 'prepare-release' ({ rollout, source }) {
-    preparing = rollout
-    prepared = source
-  }, 'run-hook' ({ rollout, release, from }) {
-    if (hook && !hook.isEnding) throw new Error('two hooks run side by side')
-    hook = { rollout, release: release.id, from, isEnding: false }
-  }, 'end-hook' ({ rollout }) {
-    if (!hook || hook.rollout !== rollout) throw new Error(`no hook of rollout ${rollout} runs`)
-    hook = { ...hook, isEnding: true }
-  }, 'run-start-hook': () => {
-    hook = { rollout: 0, release: state.release.id, from: '', isEnding: false }
-  }, 'begin-judging': () => {}, judge: (order) => {
-    judgements.push(order)
-    // Of its canary each test says itself how it does.
-    if (order.isFinal && state.rollout?.stage === 'rolling')
-      answers.push({ type: 'judged', rollout: order.rollout, verdict: verdict(null) })
-  }, 'count-answers': () => {}, 'start-next': () => {
-    nextMaster = 'starting'
-  }, 'cancel-next': () => {
-    nextMaster = 'cancelled'
-  }, finish: () => {
-    isFinished = true
-  } }
+  const effects: { [Type in keyof Commands]: (command: Commands[Type]) => unknown } = {
+    fork ({ worker, slot, release }) {
+      if (known.has(worker)) throw new Error(`the id ${worker} was given twice`)
+      const isHeld = state.options.releases?.onDrift === 'hold' && simulation.drift[release.id]?.kind === 'code'
+      if (isHeld && !isRolling) throw new Error(`worker ${worker} is forked on changed files`)
+      known.add(worker)
+      addProcess(worker, slot, release.id)
+    },
+    promote: ({ worker, slot }) => note(worker, { slot }),
+    drain: ({ worker }) => note(worker, { isDraining: true }),
+    'end-connections': ({ worker }) => note(worker, {}),
+    'count-as-ready': ({ worker }) => note(worker, {}),
+    'write-heap': ({ worker }) => note(worker, {}),
+    'capture-stack': ({ worker }) => note(worker, {}),
+    terminate: ({ worker }) => note(worker, { isTerminated: true }),
+    kill: ({ worker }) => note(worker, { isKilled: true }),
+    'set-deadline': ({ deadline, id, ms }) => deadlines.set(`${deadline}:${id}`, { deadline, id, dueAt: at + ms }),
+    'clear-deadline': ({ deadline, id }) => deadlines.delete(`${deadline}:${id}`),
+    'take-turn' ({ rollout }) {
+      simulation.asking = rollout
+    },
+    'prepare-release' ({ source }) {
+      simulation.prepared = source
+    },
+    'run-hook' ({ rollout, release, from }) {
+      if (simulation.hook && !simulation.hook.isEnding) throw new Error('two hooks run side by side')
+      simulation.hook = { rollout, release: release.id, from, isEnding: false }
+    },
+    'end-hook' ({ rollout }) {
+      if (simulation.hook?.rollout !== rollout) throw new Error(`no hook of rollout ${rollout} runs`)
+      simulation.hook.isEnding = true
+    },
+    'run-start-hook' () {
+      simulation.hook = { rollout: 0, release: state.release.id, from: '', isEnding: false }
+    },
+    judge (order) {
+      judgements.push(order)
+      // Of its canary each test says itself how it does.
+      if (order.isFinal && state.rollout?.stage === 'rolling')
+        answers.push({ type: 'judged', rollout: order.rollout, verdict: verdict(null) })
+    },
+    finish () {
+      simulation.isFinished = true
+    },
+    'close-sockets': nothing,
+    'expire-unused-sockets': nothing,
+    'close-unused-sockets': nothing,
+    'begin-judging': nothing,
+    'count-answers': nothing,
+    'start-next': nothing,
+    'cancel-next': nothing
+  }
   const carryOut = <Type extends keyof Commands>(type: Type, command: Commands[Type]) => effects[type](command)
 
   const simulation = {
@@ -129,31 +128,17 @@ export function simulate (
     get count () {
       return count
     },
-    get isFinished () {
-      return isFinished
-    },
-    get socketsClosed () {
-      return socketsClosed
-    },
-    get nextMaster () {
-      return nextMaster
-    },
-    get preparing () {
-      return preparing
-    },
-    get asking () {
-      return asking
-    },
-    get prepared () {
-      return prepared
-    },
-    get hook () {
-      return hook
-    },
+    isFinished: false,
+    /** The rollout that has asked for a turn. */
+    asking: null as number | null,
+    /** What was to be prepared last. */
+    prepared: null as Record<string, unknown> | null,
+    hook: null as { rollout: number, release: string, from: string, isEnding: boolean } | null,
     judgements,
     /** Which releases have drifted, by id. */
     drift: {} as Record<string, Drift>,
     events,
+    commands,
     processes,
     deadlines,
 
@@ -165,11 +150,15 @@ export function simulate (
           : {}
       const stamp = { at, time: at, random: 0.5, drift: simulation.drift }
       const result = reduce(state, { ...stamp, ...input, ...release } as Input)
+      if (result.refusal && (result.state !== state || result.events.length + result.commands.length > 0))
+        throw new Error('what was refused has changed something')
       // A change of it by the next turn throws.
       state = isChecked ? freeze(result.state) : result.state
       count++
       events.push(...result.events as SeenEvent[])
+      commands.push(...result.commands)
       for (const command of result.commands) carryOut(command.type, command)
+      for (const event of result.events as SeenEvent[]) takeNoteOf(event)
       for (let answer; (answer = answers.shift());) simulation.feed(answer)
       return result.refusal
     },
@@ -205,8 +194,8 @@ export function simulate (
     endHook (
       { passed = true, reason = null, output = '' }: { passed?: boolean, reason?: string | null, output?: string } = {}
     ) {
-      const { rollout } = hook ?? { rollout: 0 }
-      hook = null
+      const { rollout } = simulation.hook ?? { rollout: 0 }
+      simulation.hook = null
       simulation.feed({ type: 'hook-ended', rollout, passed, reason, output })
     },
 
@@ -244,15 +233,30 @@ export function simulate (
   return simulation
 
   function addProcess (id: number, slot: number | null, release: string) {
-    processes.set(id, { id, slot, release, isDraining: false, isTerminated: false, isKilled: false, isStuck: false })
+    processes.set(id, { id, slot, release, isDraining: false, isTerminated: false, isKilled: false })
   }
 
-  function find (worker: number) {
+  function takeNoteOf ({ type, worker }: SeenEvent) {
+    const isEnd = ROLLOUT_ENDS.includes(type)
+    if (isEnd || type === 'rollout.started') {
+      if (isRolling !== isEnd) throw new Error(`${type} while ${isRolling ? 'one' : 'none'} runs`)
+      isRolling = !isEnd
+    }
+    if (type !== 'worker.exited') return
+    if (ended.has(worker)) throw new Error(`worker ${worker} ends twice`)
+    ended.add(worker)
+    for (const { deadline, id } of deadlines.values())
+      if (id === worker && !OF_OTHERS.includes(deadline)) throw new Error(`${deadline} of worker ${id} outlives it`)
+  }
+
+  function note (worker: number, change: Partial<NonNullable<ReturnType<typeof processes.get>>>) {
     const process = processes.get(worker)
     if (!process) throw new Error(`worker ${worker} is told something after its exit`)
-    return process
+    Object.assign(process, change)
   }
 }
+
+function nothing () {}
 
 /** A worker that a dead master has left behind, which serves unless told otherwise. */
 export function orphan ({ id, ...fields }: Partial<Orphan> & { id: number }): Orphan {
@@ -260,6 +264,10 @@ export function orphan ({ id, ...fields }: Partial<Orphan> & { id: number }): Or
     readyAt: new Date(500).toISOString(), intent: null, exit: null, orphan: 'master-lost', ...fields }
 }
 
+const ROLLOUT_ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back']
+/** Deadlines whose id is of no worker. */
+const OF_OTHERS: DeadlineKind[] = ['retry', 'upgrade', 'recycle', 'recycle-pace', 'progress', 'canary', 'judge',
+  'guard', 'standby', 'answers']
 export const NEW_RELEASE = Object.freeze({ entry: '/srv/r2/app.js', path: '/srv/r2' })
 
 /** What a judge may say. */

@@ -1,212 +1,103 @@
-import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import { snapshotOf } from '../../../server/lifecycle/snapshot.ts'
-import { NEW_RELEASE, orphan, simulate } from '../../support/simulation.ts'
+import { stories } from '../../support/stories.ts'
+import { orphan } from '../../support/simulation.ts'
 import type { Orphan } from '../../../server/lifecycle/state.ts'
 
-type Pool = ReturnType<typeof simulate>
-
 const GONE = { code: null, signal: null }
-const rowOf = (pool: Pool, id: number) => snapshotOf(pool.state).workers.find((row) => row.id === id)
-const of = (pool: Pool, id: number) => pool.events.filter(({ worker }) => worker === id)
-const exitOf = (pool: Pool, id: number) => of(pool, id).find(({ type }) => type === 'worker.exited')!
+const ERROR = { errorName: 'Error', errorMessage: 'boom', stack: null }
+const INTENT = { cause: 'deploy', actor: 'api', rollout: 7 }
 
-describe('orphans', () => {
-  test('one that serves goes on until its slot has a ready worker, and counts as ready until then', () => {
-    const pool = simulate({ workers: 2, orphans: [orphan({ id: 1 }), orphan({ id: 2 })] })
-    assert.deepEqual(pool.serving(), [3, 4])
-    assert.equal(snapshotOf(pool.state).readyWorkers, 2)
-    assert.equal(snapshotOf(pool.state).state, 'starting')
-    assert.equal(rowOf(pool, 1)?.orphan, true)
-    assert.deepEqual(of(pool, 1).map(({ type, cause, slot, pid }) => [type, cause, slot, pid]), [['worker.orphaned',
-      'master-lost', 1, 1001]])
+/** how an orphan has ended between two masters, the cause that is told of it */
+const ENDS: [string, Partial<Orphan>, string][] = [['nobody saw', { exit: GONE }, 'master-lost'], ['a signal brought', {
+  exit: { code: null, signal: 'SIGKILL' }
+}, 'killed'], ['an error brought', { exit: { code: 1, signal: null, error: ERROR } }, 'crash'], [
+  'of its own accord, with nobody to serve for',
+  { exit: { code: 0, signal: null } },
+  'master-lost'
+], ['that left only a crash note', { exit: { ...GONE, error: ERROR } }, 'crash'], ['before it was ready', {
+  state: 'starting',
+  readyAt: null,
+  exit: { code: 1, signal: null }
+}, 'master-lost'], ['that was meant', { state: 'stopping', intent: { cause: 'scale-down', actor: 'api', rollout: null },
+  exit: { code: 0, signal: null } }, 'scale-down']]
 
-    pool.feed({ type: 'worker-ready', worker: 3 })
-    assert.deepEqual([rowOf(pool, 1)?.state, rowOf(pool, 2)?.state], ['draining', 'ready'])
-    assert.equal(snapshotOf(pool.state).readyWorkers, 2)
-    pool.settle()
-    assert.deepEqual(of(pool, 1).map(({ type }) => type), ['worker.orphaned', 'worker.draining', 'worker.exited'])
-    assert.equal(exitOf(pool, 1).cause, 'master-lost')
-    assert.equal(snapshotOf(pool.state).state, 'running')
-    assert.deepEqual([...pool.processes.keys()], [3, 4])
-  })
-
-  test('one that does not drain is terminated and killed after the usual times', () => {
-    const pool = simulate({ workers: 1, orphans: [orphan({ id: 1 })] })
-    pool.feed({ type: 'worker-ready', worker: 2 })
-    const process = pool.processes.get(1)
-    const drainedAt = pool.at
-    pool.passNextDeadline()
-    assert.deepEqual([pool.at - drainedAt, process?.isTerminated], [30_000, true])
-    pool.passNextDeadline()
-    assert.deepEqual([pool.at - drainedAt, process?.isKilled], [35_000, true])
-  })
-
-  for (const exit of [GONE, { code: 1, signal: null }]) {
-    test(`one that was starting is on its way out from the first moment, and ends with its master: ${JSON.stringify(exit)}`, () => {
-      const pool = simulate({ workers: 1, orphans: [orphan({ id: 1, state: 'starting', readyAt: null })] })
-      assert.equal(rowOf(pool, 1)?.state, 'draining')
-      assert.equal(pool.processes.get(1)?.isDraining, true)
-      assert.ok(pool.deadlines.has('drain:1'))
-      assert.equal(snapshotOf(pool.state).readyWorkers, 0)
-      pool.exit(1, exit)
-      assert.equal(exitOf(pool, 1).cause, 'master-lost')
-    })
-  }
-
-  for (const state of ['draining', 'stopping'] as const) {
-    test(`one that was ${state} is told once more, watched, and ends for the reason that the dead master had`, () => {
-      const pool = simulate({ workers: 1,
-        orphans: [orphan({ id: 1, state, intent: { cause: 'deploy', actor: 'api', rollout: 7 } })] })
-      assert.equal(pool.processes.get(1)?.isDraining, true)
-      assert.ok(pool.deadlines.has('drain:1'))
-      pool.settle()
-      const { cause, actor, rollout } = exitOf(pool, 1)
-      assert.deepEqual([cause, actor, rollout], ['deploy', 'api', 7])
-    })
-  }
-
-  const ends: [string, Partial<Orphan>, string][] = [['nobody saw', { exit: GONE }, 'master-lost'], ['a signal brought',
-    { exit: { code: null, signal: 'SIGKILL' } }, 'killed'], ['an error brought', {
-    exit: { code: 1, signal: null, error: { errorName: 'Error', errorMessage: 'boom', stack: null } }
-  }, 'crash'], ['of its own accord, with nobody to serve for', { exit: { code: 0, signal: null } }, 'master-lost'], [
-    'that left only a crash note',
-    { exit: { ...GONE, error: { errorName: 'Error', errorMessage: 'boom', stack: null } } },
-    'crash'
-  ], ['before it was ready', { state: 'starting', readyAt: null, exit: { code: 1, signal: null } }, 'master-lost'], [
-    'that was meant',
-    { state: 'stopping', intent: { cause: 'scale-down', actor: 'api', rollout: null },
-      exit: { code: 0, signal: null } },
-    'scale-down'
-  ]]
-  for (const [how, fields, cause] of ends) {
-    test(`an end ${how}, between two masters, is told once, with cause ${cause}`, () => {
-      const pool = simulate({ workers: 1, orphans: [orphan({ id: 1, ...fields })] })
-      assert.deepEqual(of(pool, 1).map(({ type }) => type), ['worker.exited'])
-      assert.equal(exitOf(pool, 1).cause, cause)
-      assert.deepEqual([...pool.processes.keys()], [2])
-      assert.equal(pool.state.slots[0].restarts, 0, 'it is the old master\'s loss')
-    })
-  }
-
-  test('one that dies before its replacement is ready leaves the slot unserved, and counts against nobody', () => {
-    const pool = simulate({ workers: 2, orphans: [orphan({ id: 1 }), orphan({ id: 2 })] })
-    pool.exit(1, { signal: 'SIGKILL' })
-    assert.equal(exitOf(pool, 1).cause, 'killed')
-    assert.equal(snapshotOf(pool.state).readyWorkers, 1)
-    assert.deepEqual(pool.serving(), [3, 4], 'its replacement is starting already')
-    assert.equal(pool.types().includes('worker.restarted'), false)
-    assert.equal(pool.state.slots[0].record.attempt, 0)
-  })
-
-  test('it goes on while its replacement never gets ready; the slot shows both, and the retries', () => {
-    const pool = simulate({ workers: 1, orphans: [orphan({ id: 1 })] })
-    for (let death = 0; death < 6; death++) {
-      pool.exit(pool.serving()[0], { code: 1 })
-      const { readyWorkers, state, workers } = snapshotOf(pool.state)
-      assert.deepEqual([readyWorkers, state], [1, 'starting'])
-      assert.deepEqual(workers[0].id, 1)
-      assert.deepEqual([workers[0].state, workers[1].state], ['ready',
-        pool.serving()[0] === 0 ? 'backoff' : 'starting'])
-      if (pool.serving()[0] === 0) pool.passNextDeadline()
-    }
-    assert.equal(pool.types().filter((type) => type === 'worker.crash-looping').length, 1)
-    assert.equal(pool.processes.get(1)?.isDraining, false)
-    pool.settle()
-    assert.deepEqual([...pool.processes.keys()], pool.serving())
-  })
-
-  test('a replacement that is not ready in time is replaced itself, and the orphan goes on', () => {
-    const pool = simulate({ workers: 1, orphans: [orphan({ id: 1 })] })
-    pool.passNextDeadline()
-    assert.equal(of(pool, 2).find(({ type }) => type === 'worker.draining')?.cause, 'boot-failure')
-    assert.equal(rowOf(pool, 1)?.state, 'ready')
-  })
-
-  test('all of a slot go once it has one ready worker, and none of another slot', () => {
-    const pool = simulate({ workers: 2,
-      orphans: [orphan({ id: 1, slot: 1 }), orphan({ id: 2, slot: 1, release: 'r2' }), orphan({ id: 3, slot: 2 })] })
-    assert.equal(snapshotOf(pool.state).readyWorkers, 2, 'two on one slot count once')
-    pool.feed({ type: 'worker-ready', worker: 4 })
-    assert.deepEqual([1, 2, 3].map((id) => rowOf(pool, id)?.state), ['draining', 'draining', 'ready'])
-  })
-
-  test('those of slots that are no longer wanted help until every slot has its worker', () => {
-    const pool = simulate({ workers: 1, orphans: [orphan({ id: 1 }), orphan({ id: 2 }), orphan({ id: 3 })] })
-    assert.deepEqual(pool.serving(), [4])
-    assert.equal(snapshotOf(pool.state).desiredWorkers, 1)
-    assert.equal(snapshotOf(pool.state).readyWorkers, 1)
-    assert.deepEqual([1, 2, 3].map((id) => rowOf(pool, id)?.state), ['ready', 'ready', 'ready'])
-    pool.settle()
-    assert.deepEqual([...pool.processes.keys()], [4])
-    assert.deepEqual([2, 3].map((id) => exitOf(pool, id).cause), ['master-lost', 'master-lost'])
-  })
-
-  test('a scale-down while they serve leaves them until the smaller cluster is whole, a scale-up until the larger one is', () => {
-    const orphans = [orphan({ id: 1 }), orphan({ id: 2 })]
-    const smaller = simulate({ workers: 2, orphans })
-    smaller.feed({ type: 'scale', workers: 1, actor: 'api' })
-    assert.deepEqual([rowOf(smaller, 2)?.state, rowOf(smaller, 4)?.state], ['ready', 'draining'])
-    smaller.settle()
-    assert.deepEqual([...smaller.processes.keys()], [3])
-    assert.deepEqual([exitOf(smaller, 2).cause, exitOf(smaller, 4).cause], ['master-lost', 'scale-down'])
-
-    const larger = simulate({ workers: 1, orphans })
-    larger.feed({ type: 'scale', workers: 2, actor: 'api' })
-    larger.feed({ type: 'worker-ready', worker: 3 })
-    assert.deepEqual([rowOf(larger, 1)?.state, rowOf(larger, 2)?.state], ['draining', 'ready'])
-  })
-
-  test('a deploy while they serve lets the orphan of a slot go as soon as the new release serves there, whatever the other slots do', () => {
-    const pool = simulate({ workers: 2, orphans: [orphan({ id: 1 }), orphan({ id: 2 })] })
-    pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' })
-    const { candidate } = pool.state.slots[0]
-    pool.feed({ type: 'worker-ready', worker: Number(candidate) })
-    assert.equal(pool.serving()[0], candidate)
-    assert.deepEqual([rowOf(pool, 1)?.state, rowOf(pool, 2)?.state], ['draining', 'ready'])
-    assert.equal(snapshotOf(pool.state).state, 'starting')
-    pool.settle()
-    assert.equal(pool.last('rollout.succeeded').release, 'r2')
-    assert.deepEqual([...pool.processes.keys()], pool.serving())
-  })
-
-  test('a deploy of a release that does not start leaves them until the old release is back', () => {
-    const pool = simulate({ workers: 2, orphans: [orphan({ id: 1 }), orphan({ id: 2 })] })
-    pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' })
-    pool.exit(pool.state.slots[0].candidate ?? 0, { code: 1 })
-    assert.ok(pool.last('rollout.failed'))
-    assert.equal(snapshotOf(pool.state).readyWorkers, 2)
-    pool.settle()
-    assert.deepEqual(pool.state.slots.map(({ release }) => release), ['r1', 'r1'])
-    assert.deepEqual([...pool.processes.keys()], pool.serving())
-  })
-
-  test('none can be restarted by itself, and what is asked in vain changes nothing', () => {
-    const pool = simulate({ workers: 1, orphans: [orphan({ id: 1 })] })
-    assert.equal(pool.feed({ type: 'restart-worker', worker: 1, actor: 'api' })?.code, 'not-found')
-    assert.equal(rowOf(pool, 1)?.state, 'ready')
-  })
-
-  test('a stop drains them too, those on their way keep their reason, and it ends with the last of them', () => {
-    const pool = simulate({ workers: 1,
-      orphans: [orphan({ id: 1 }),
-        orphan({ id: 2, state: 'draining', intent: { cause: 'deploy', actor: 'api', rollout: 3 } })] })
-    pool.feed({ type: 'stop', actor: 'signal' })
-    assert.equal(pool.processes.get(1)?.isDraining, true)
-    pool.exit(3, { code: 0 })
-    pool.exit(2, { code: 0 })
-    assert.equal(pool.isFinished, false)
-    pool.exit(1, { code: 0 })
-    assert.equal(pool.isFinished, true)
-    assert.deepEqual([1, 2, 3].map((id) => exitOf(pool, id).cause), ['shutdown', 'deploy', 'shutdown'])
-  })
-
-  test('the time that one was up counts from its own start, and a clock that was set back makes it 0', () => {
-    const before = simulate({ workers: 1, orphans: [orphan({ id: 1, startedAt: new Date(-59_000).toISOString() })] })
-    before.exit(1, { code: 0 })
-    assert.equal(exitOf(before, 1).uptimeMs, 60_000)
-    const ahead = simulate({ workers: 1, orphans: [orphan({ id: 1, startedAt: new Date(3_600_000).toISOString() })] })
-    ahead.exit(1, { code: 0 })
-    assert.equal(exitOf(ahead, 1).uptimeMs, 0)
-  })
+const left = (...orphans: Partial<Orphan>[]) => ({
+  orphans: orphans.map((fields, index) => orphan({ id: index + 1, ...fields }))
 })
+const starts = { 'one left': left({}), 'two left': left({}, {}), 'three left': left({}, {}, {}),
+  'one left that starts': left({ state: 'starting', readyAt: null }),
+  'one left that drains': left({ state: 'draining', intent: INTENT }),
+  'one left that stops': left({ state: 'stopping', intent: INTENT }),
+  'two left of which one drains': left({}, { state: 'draining', intent: INTENT }),
+  'two left of slot 1': left({}, { slot: 1, release: 'r2' }, { slot: 2 }),
+  'one left from before': left({ startedAt: new Date(-59_000).toISOString() }),
+  'one left from the future': left({ startedAt: new Date(3_600_000).toISOString() }),
+  ...Object.fromEntries(ENDS.map(([how, fields]) => [`an end ${how.replaceAll(',', '')}`, left(fields)])) }
+
+stories('the end of an orphan between two masters', ENDS.map(([how, , cause]) => `
+${how}, is told once, with cause ${cause}
+  1 worker starting with an end ${
+  how.replaceAll(',', '')
+}  | [2 starting]; worker.exited 1 cause=${cause}; no worker.orphaned
+    | 1 x worker.exited; state.slots.0.restarts = 0`).join(''), { starts })
+
+stories('an orphan', `
+that serves goes on until its slot has a ready worker, and counts as ready until then
+  2 workers starting with two left  | [1 ready orphan, 3 starting] [2 ready orphan, 4 starting]; ready = 2; phase = starting
+    | worker.orphaned 1 cause=master-lost slot=1 pid=1001
+  3 ready     | [1 draining orphan, 3 ready] [2 ready orphan, 4 starting]; ready = 2; worker.draining 1; no worker.exited
+  settle      | [3 ready] [4 ready]; worker.exited 1 cause=master-lost; phase = running; 2 x worker.orphaned
+that does not drain is terminated and killed after the usual times
+  1 worker starting with one left; 2 ready  | drain 1
+  next        | terminate 1; after 30 s
+  next        | kill 1; after 5 s
+that was starting is on its way out from the first moment, and ends with its master
+  1 worker starting with one left that starts  | [1 draining orphan, 2 starting]; drain 1; drain:1; ready = 0
+  1 exits 1   | worker.exited 1 cause=master-lost
+that was starting ends with its master also where nobody sees how
+  1 worker starting with one left that starts; 1 exits unseen  | worker.exited 1 cause=master-lost
+that was draining is told once more, watched, and ends for the reason that the dead master had
+  1 worker starting with one left that drains  | drain 1; drain:1
+  settle      | worker.exited 1 cause=deploy actor=api rollout=7
+that was stopping is told once more, watched, and ends for the reason that the dead master had
+  1 worker starting with one left that stops   | drain 1; drain:1
+  settle      | worker.exited 1 cause=deploy actor=api rollout=7
+that dies before its replacement is ready leaves the slot unserved, and counts against nobody
+  2 workers starting with two left; 1 exits SIGKILL  | [3 starting] [2 ready orphan, 4 starting]; ready = 1
+    | worker.exited 1 cause=killed; no worker.restarted; state.slots.0.record.attempt = 0
+goes on while its replacement never gets ready; the slot shows both, and the retries
+  1 worker starting with one left; 2 exits 1  | [1 ready orphan, 3 starting]; ready = 1; phase = starting
+  3 exits 1   | [1 ready orphan, backoff]; ready = 1; phase = starting
+  next; 4 exits 1; next; 5 exits 1; next; 6 exits 1; next; 7 exits 1  | [1 ready orphan, backoff]; ready = 1
+    | 1 x worker.crash-looping; no worker.draining
+  next; settle  | [8 ready]
+goes on where its replacement is not ready in time and is replaced itself
+  1 worker starting with one left; next  | [1 ready orphan, 2 draining, 3 starting]; worker.draining 2 cause=boot-failure
+goes, as all of its slot do, once that has one ready worker, and none of another slot
+  2 workers starting with two left of slot 1  | ready = 2
+  4 ready     | [1 draining orphan, 2 draining r2 orphan, 4 ready] [3 ready orphan, 5 starting]
+helps until every slot has its worker where its own is no longer wanted
+  1 worker starting with three left  | [1 ready orphan, 4 starting] [2 ready orphan] [3 ready orphan]; ready = 1
+  settle      | [4 ready]; worker.exited 2 cause=master-lost; worker.exited 3 cause=master-lost
+is left by a scale-down until the smaller cluster is whole
+  2 workers starting with two left; scale 1  | [1 ready orphan, 3 starting] [2 ready orphan, 4 draining]
+  settle      | [3 ready]; worker.exited 2 cause=master-lost; worker.exited 4 cause=scale-down
+is left by a scale-up until the larger cluster is whole
+  1 worker starting with two left; scale 2; 3 ready  | [1 draining orphan, 3 ready] [2 ready orphan, 4 starting]
+goes in a deploy as soon as the new release serves in its slot, whatever the other slots do
+  2 workers starting with two left; deploy; 5 ready  | [1 draining orphan, 3 draining, 5 ready r2] [2 ready orphan, 4 starting, 6 starting r2]
+    | serving = 5 4; phase = starting
+  settle      | rollout.succeeded release=r2; slots = r2 r2; ready = 2
+is left by a deploy of a release that does not start until the old release is back
+  2 workers starting with two left; deploy; 5 exits 1  | rollout.failed; ready = 2
+  settle      | [3 ready] [4 ready]; slots = r1 r1
+cannot be restarted by itself, and what is asked in vain changes nothing
+  1 worker starting with one left; 1 restarted  | refused not-found; [1 ready orphan, 2 starting]
+is drained by a stop too, keeps its reason where it is on its way, and the stop ends with the last of them
+  1 worker starting with two left of which one drains; stop  | drain 1
+  3,2 exits 0  | worker.exited 3 cause=shutdown; worker.exited 2 cause=deploy; isFinished = false
+  1 exits 0   | worker.exited 1 cause=shutdown; isFinished = true
+was up since its own start
+  1 worker starting with one left from before; 1 exits 0      | worker.exited 1 uptimeMs=60000
+was up for no time where the clock was set back
+  1 worker starting with one left from the future; 1 exits 0  | worker.exited 1 uptimeMs=0
+`, { starts })

@@ -1,242 +1,162 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { requestLimit } from '../../../server/lifecycle/recycling.ts'
-import { OPTIONS, simulate } from '../../support/simulation.ts'
+import { OPTIONS, simulate, type Simulation } from '../../support/simulation.ts'
+import { stories } from '../../support/stories.ts'
+import type { Refusal } from '../../../server/lifecycle/state.ts'
 
-const due = (
-  worker: number
-) => ({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} is too large` } as const)
+const recycle = (recycle: { maxAgeMs: number, maxRssBytes?: number }) => (pool: Simulation): Refusal | null =>
+  pool.feed({ type: 'configure', options: { ...OPTIONS, recycle } })
 
-function running ({ workers = 2, options = OPTIONS } = {}) {
-  const pool = simulate({ workers, options })
-  pool.settle()
-  return pool
-}
+stories('recycling', `
+starts the new worker first, and the old one drains once that is ready
+  2 workers; 1 due  | [1 ready, 3 starting] [2 ready]
+  3 ready           | [1 draining, 3 ready] [2 ready]
+  settle            | worker.exited 1 cause=memory-limit actor=system rollout=none "…large…"; no worker.restarted
+never touches two slots at once, and forgets none
+  3 workers; 1,2,3 due; 4 ready  | [1 draining, 4 ready] [2 ready] [3 ready]
+  settle            | [4 ready] [5 ready] [6 ready]
+happens by age, up to a tenth earlier
+  1 worker with an age; next  | after 28500 ms; [1 ready, 2 starting]
+  settle            | worker.exited 1 cause=max-age; [2 ready]
+by an age that is set while workers serve counts from when they became ready, and one that is lifted ends what has not begun
+  2 workers; wait 10 s  | no age:1
+  an age of 1 h     | age:1 in 3410 s
+  no age            | no age:1; no age:2
+  an age of 1 ms; next; next  | recycling = 1; due = 1 2; state.workers.2.due.cause = max-age
+  no age            | recycling = 1; state.workers.2.due = none
+by memory is forgotten where the limit is another one before it has begun
+  2 workers; 1,2 due; the same limits  | recycling = 1; due = 1 2
+  another memory limit           | recycling = 1; state.workers.2.due = none
+does not forget one that has reached its limit before it was ready
+  1 worker starting; 1 due       | recycling = none
+  settle            | worker.exited 1 cause=memory-limit; [2 ready]
+waits for a rollout to end
+  2 workers; 2 restarted; 1 due  | recycling = none; no worker.recycling
+  3 ready; 2 exits 0             | rollout.succeeded; worker.recycling 1
+makes way for a restart
+  2 workers; 2 due; restart; 3 exits 0  | drain 3; worker.exited 3 cause=restart; recycling = none
+makes way for an upgrade
+  2 workers; 2 due; upgrade; 3 exits 0  | drain 3; worker.exited 3 cause=upgrade; recycling = none
+makes way for a stop
+  2 workers; 2 due; stop; 3 exits 0     | drain 3; worker.exited 3 cause=shutdown; recycling = none
+makes way for a scale-down of its slot
+  2 workers; 2 due; scale 1; 3 exits 0  | drain 3; worker.exited 3 cause=scale-down; recycling = none
+lets the old worker go on if the new one fails, and tries again later
+  2 workers; 1 due; 3 exits 1  | [1 ready] [2 ready]; worker.recycle-failed 1 "worker 1 (slot 1) is not recycled…"
+  until worker.recycling 1     | after 30 s
+  settle            | [4 ready] [2 ready]
+gives the slot to the new worker at once when the old one dies meanwhile
+  2 workers; 1 due; 1 exits 1  | [3 starting] [2 ready]; worker.exited 1 cause=crash
+  settle            | ready = 2
+`, { starts: { 'an age': { options: { recycle: { maxAgeMs: 30_000 } } } },
+  acts: { 'an age of 1 h': recycle({ maxAgeMs: 3_600_000 }), 'no age': recycle({ maxAgeMs: 0 }),
+    'an age of 1 ms': recycle({ maxAgeMs: 1 }), 'another memory limit': recycle({ maxAgeMs: 0, maxRssBytes: 1e9 }),
+    'the same limits': (pool) => pool.feed({ type: 'configure', options: OPTIONS }) } })
 
-describe('recycling', () => {
-  test('starts the new worker first, and the old one drains once that is ready', () => {
-    const pool = running()
-    pool.feed(due(1))
-    assert.deepEqual([pool.serving(), pool.processes.get(1)?.isDraining, pool.state.slots[0].candidate], [[1, 2], false,
-      3])
-    pool.feed({ type: 'worker-ready', worker: 3 })
-    assert.deepEqual([pool.serving(), pool.processes.get(1)?.isDraining], [[3, 2], true])
-    pool.settle()
-    const { cause, actor, rollout, message } = pool.last('worker.exited')
-    assert.deepEqual([cause, actor, rollout], ['memory-limit', 'system', null])
-    assert.match(message, /too large/)
-    assert.equal(pool.last('worker.restarted'), undefined, 'it is no death')
-  })
-
-  test('never touches two slots at once, and forgets none', () => {
-    const pool = running({ workers: 3 })
-    for (const worker of [1, 2, 3]) pool.feed(due(worker))
-    assert.equal(pool.processes.size, 4)
-    pool.feed({ type: 'worker-ready', worker: 4 })
-    assert.equal(pool.processes.size, 4, 'the next one waits until the old one is gone')
-    pool.settle()
-    assert.deepEqual(pool.serving(), [4, 5, 6])
-  })
-
-  test('happens by age, up to a tenth earlier', () => {
-    const pool = running({ workers: 1, options: { ...OPTIONS, recycle: { maxAgeMs: 30_000 } } })
-    const readyAt = pool.at
-    pool.passNextDeadline()
-    assert.equal(pool.at - readyAt, 28_500)
-    pool.settle()
-    assert.deepEqual([pool.last('worker.exited').cause, pool.serving()], ['max-age', [2]])
-    const limit = (maxRequests: number, random: number) => requestLimit({ maxRequests }, random)
-    for (const random of [0, 0.3, 0.999]) assert.ok(limit(1000, random) > 899 && limit(1000, random) <= 1000)
-    assert.deepEqual([limit(1, 0.9), limit(0, 0.9)], [1, 0])
-  })
-
-  test('by an age that is set while workers serve counts from when they became ready, and one that is lifted ends what has not begun', () => {
-    const pool = running({ workers: 2 })
-    const recycle = (maxAgeMs: number) =>
-      pool.feed({ type: 'configure', options: { ...OPTIONS, recycle: { maxAgeMs } } })
-    assert.equal(pool.deadlines.has('age:1'), false)
-    const readyAt = Date.parse(String(pool.state.workers[1].readyAt))
-    recycle(3_600_000)
-    assert.equal(pool.deadlines.get('age:1')?.dueAt, readyAt + 3_420_000)
-    recycle(0)
-    assert.deepEqual([pool.deadlines.has('age:1'), pool.deadlines.has('age:2')], [false, false])
-    recycle(1)
-    pool.passNextDeadline()
-    pool.passNextDeadline()
-    assert.deepEqual([pool.state.recycling?.worker, pool.state.workers[2].due?.cause], [1, 'max-age'])
-    recycle(0)
-    assert.deepEqual([pool.state.recycling?.worker, pool.state.workers[2].due], [1, null], 'what has begun goes on')
-  })
-
-  test('by memory is forgotten where the limit is another one before it has begun', () => {
-    const pool = running({ workers: 2 })
-    for (const worker of [1, 2]) pool.feed(due(worker))
-    pool.feed({ type: 'configure', options: OPTIONS })
-    assert.equal(pool.state.workers[2].due?.cause, 'memory-limit')
-    pool.feed({ type: 'configure', options: { ...OPTIONS, recycle: { maxAgeMs: 0, maxRssBytes: 1e9 } } })
-    assert.deepEqual([pool.state.recycling?.worker, pool.state.workers[2].due], [1, null])
-  })
-
-  test('does not forget one that has reached its limit before it was ready', () => {
-    const pool = simulate({ workers: 1 })
-    pool.feed(due(1))
-    assert.equal(pool.state.recycling, null)
-    pool.settle()
-    assert.deepEqual([pool.last('worker.exited').cause, pool.serving()], ['memory-limit', [2]])
-  })
-
-  test('waits for a rollout to end', () => {
-    const pool = running()
-    pool.feed({ type: 'restart-worker', worker: 2, actor: 'api' })
-    pool.feed(due(1))
-    assert.equal(pool.state.recycling, null)
-    pool.settle()
-    assert.equal(pool.last('worker.recycling').worker, 1)
-    assert.ok(
-      pool.events.findIndex(({ type }) => type === 'rollout.succeeded') < pool.events.findIndex(({ type }) =>
-        type === 'worker.recycling'
-      )
-    )
-  })
-
-  for (const [name, command, cause] of [['a restart', { type: 'rollout', kind: 'restart' }, 'restart'], ['an upgrade', {
-    type: 'upgrade',
-    execPath: null
-  }, 'upgrade'], ['a stop', { type: 'stop' }, 'shutdown'], ['a scale-down of its slot', { type: 'scale', workers: 1 },
-    'scale-down']] as const)
-  {
-    test(`makes way for ${name}`, () => {
-      const pool = running()
-      pool.feed(due(2))
-      assert.equal(pool.feed({ ...command, actor: 'api' }), null)
-      assert.equal(pool.processes.get(3)?.isDraining, true)
-      assert.equal(pool.state.recycling, null)
-      pool.exit(3, { code: 0 })
-      assert.equal(pool.last('worker.exited').cause, cause)
-      pool.settle()
-    })
-  }
-
-  test('lets the old worker go on if the new one fails, and tries again later', () => {
-    const pool = running()
-    pool.feed(due(1))
-    pool.exit(3, { code: 1 })
-    assert.deepEqual([pool.serving(), pool.ready()], [[1, 2], 2])
-    assert.match(pool.last('worker.recycle-failed').message, /worker 1 \(slot 1\) is not recycled/)
-    const before = pool.at
-    while (pool.state.slots[0].candidate === null) assert.ok(pool.passNextDeadline())
-    assert.equal(pool.at - before, 30_000)
-    pool.settle()
-    assert.deepEqual(pool.serving(), [4, 2])
-  })
-
-  test('gives the slot to the new worker at once when the old one dies meanwhile', () => {
-    const pool = running()
-    pool.feed(due(1))
-    pool.exit(1, { code: 1 })
-    assert.deepEqual([pool.serving(), pool.processes.size], [[3, 2], 2])
-    assert.equal(pool.last('worker.exited').cause, 'crash')
-    pool.settle()
-    assert.equal(pool.ready(), 2)
-  })
+test('a worker is due at its number of requests or up to a tenth earlier, and never where there is no limit', () => {
+  const limit = (maxRequests: number, random: number) => requestLimit({ maxRequests }, random)
+  for (const random of [0, 0.3, 0.999]) assert.ok(limit(1000, random) > 899 && limit(1000, random) <= 1000)
+  assert.deepEqual([limit(1, 0.9), limit(0, 0.9)], [1, 0])
 })
 
 describe('a limit that workers reach as soon as they serve', () => {
-  const limits = { maxRssBytes: 100 * 1024 ** 2, maxAgeMs: 0, maxRequests: 0 }
+  const MB = 1024 ** 2
+  const limits = { maxRssBytes: 100 * MB, maxAgeMs: 0, maxRequests: 0 }
 
-  /**
-   * For so long, with workers that are due 5 s after they are ready.
-   * @returns when one was recycled, in seconds since the first
-   */
-  function runFor (pool: ReturnType<typeof running>, minutes: number, servedMs = 5000): number[] {
+  function running (workers: number = 2) {
+    const pool = simulate({ workers, options: { ...OPTIONS, recycle: limits } })
+    pool.settle()
+    return pool
+  }
+
+  function beDue (pool: Simulation, worker: number, cause: 'memory-limit' | 'max-requests' | 'app-request', mb = 0) {
+    pool.feed({ type: 'worker-due', worker, cause, message: 'it is due', rssBytes: mb * MB })
+  }
+
+  /** For so long, with workers that are due 5 s after they are ready. */
+  function runFor (pool: Simulation, minutes: number, servedMs = 5000) {
     const until = pool.at + minutes * 60_000
-    const times: number[] = []
     while (pool.at < until) {
-      const seen = pool.events.length
       pool.wait(servedMs)
-      for (const id of pool.serving()) pool.feed({ ...due(Number(id)), rssBytes: 250 * 1024 ** 2 })
+      for (const id of pool.serving()) beDue(pool, id, 'memory-limit', 250)
       const next = Math.min(...[...pool.deadlines.values()].map(({ dueAt }) => dueAt))
       if (next <= pool.at) pool.passNextDeadline()
       pool.settle()
-      if (pool.events.slice(seen).some(({ type }) => type === 'worker.recycling')) times.push(pool.at)
     }
-    return times.map((time) => Math.round((time - times[0]) / 1000))
   }
-  const recyclings = (pool: ReturnType<typeof running>) =>
-    pool.types().filter((type) => type === 'worker.recycling').length
+  const count = (pool: Simulation, type: string) => pool.types().filter((each) => each === type).length
 
   test('is told once, with what to set, and slows recycling down while all go on serving', () => {
-    const pool = running({ options: { ...OPTIONS, recycle: limits } })
+    const pool = running()
     runFor(pool, 1)
-    assert.ok(recyclings(pool) <= 6, `${recyclings(pool)} in the first minute`)
+    const atFirst = count(pool, 'worker.recycling')
     runFor(pool, 59)
-    assert.ok(recyclings(pool) >= 14 && recyclings(pool) <= 20, `${recyclings(pool)} in an hour`)
-    assert.equal(pool.ready(), 2)
-    assert.equal(pool.types().filter((type) => type === 'recycling.slowed').length, 1)
+    const inAll = count(pool, 'worker.recycling')
+    assert.ok(atFirst <= 6 && inAll >= 14 && inAll <= 20, `${atFirst} in the first minute, ${inAll} in an hour`)
     const { cause, message } = pool.last('recycling.slowed')
-    assert.deepEqual([cause, message], ['memory-limit',
+    assert.deepEqual([pool.ready(), count(pool, 'recycling.slowed'), cause, message], [2, 1, 'memory-limit',
       'the limit recycle.maxRssBytes is 100 MB, but the app holds 250 MB soon after its start: set it to 393216000 (375 MB) or more, or to 0 for no limit; until then a worker is recycled only every few minutes, and at once above 375 MB'])
   })
 
   test('holds at what is set in its place: a worker above that is recycled without a wait', () => {
-    const pool = running({ workers: 1, options: { ...OPTIONS, recycle: limits } })
-    const grow = (ms: number, MB: number) => {
+    const pool = running(1)
+    const grow = (ms: number, mb: number) => {
       pool.wait(ms)
       const [id] = pool.serving()
-      pool.feed({ ...due(Number(id)), rssBytes: MB * 1024 ** 2 })
+      beDue(pool, id, 'memory-limit', mb)
       pool.settle()
       return pool.serving()[0] !== id
     }
-    const told = () => pool.events.filter(({ type }) => type === 'recycling.slowed').length
+    const told = () => count(pool, 'recycling.slowed')
     for (let n = 0; n < 6; n++) assert.equal(grow(5000, 250), n < 5)
-    const maxRequests = { ...due(Number(pool.serving()[0])), cause: 'max-requests' as const }
-    pool.feed(maxRequests)
+    beDue(pool, pool.serving()[0], 'max-requests')
     assert.deepEqual([grow(10_000, 375), grow(25_000, 376), told()], [false, true, 1], 'over 375 MB')
     assert.deepEqual([grow(5000, 250), grow(5000, 600), told()], [false, true, 2], 'as soon as it serves')
     assert.match(pool.last('recycling.slowed').message, /set it to 943718400 \(900 MB\) or more/)
     assert.deepEqual([grow(5000, 600), grow(26_000, 901), told()], [false, true, 2])
-    pool.feed(maxRequests)
+    beDue(pool, pool.serving()[0], 'max-requests')
     assert.equal(grow(31_000, 101), true, 'one that waits for another limit')
   })
 
   test('begins anew with another limit', () => {
-    const pool = running({ options: { ...OPTIONS, recycle: limits } })
+    const pool = running()
     runFor(pool, 10)
-    const before = recyclings(pool)
-    pool.feed({ type: 'configure', options: { ...OPTIONS, recycle: { ...limits, maxRssBytes: 200 * 1024 ** 2 } } })
+    const before = count(pool, 'worker.recycling')
+    pool.feed({ type: 'configure', options: { ...OPTIONS, recycle: { ...limits, maxRssBytes: 200 * MB } } })
     assert.equal(pool.deadlines.has('recycle-pace:0'), false)
     runFor(pool, 1)
     // Two that have served for long, five without a wait, and one that has waited.
-    assert.equal(recyclings(pool) - before, 8)
+    assert.equal(count(pool, 'worker.recycling') - before, 8)
   })
 
   test('is none where workers have served for a while, or the app asks for it', () => {
-    const pool = running({ options: { ...OPTIONS, recycle: limits } })
+    const pool = running()
     runFor(pool, 20, 31_000)
     for (let n = 0; n < 20; n++) {
-      pool.feed({ ...due(Number(pool.serving()[0])), cause: 'app-request' })
+      beDue(pool, pool.serving()[0], 'app-request')
       pool.settle()
     }
-    assert.ok(recyclings(pool) > 30)
+    assert.ok(count(pool, 'worker.recycling') > 30)
     assert.equal(pool.last('recycling.slowed'), undefined)
   })
 
-  for (const [cause, recycle, message] of [['max-age', { ...limits, maxAgeMs: 3 },
+  for (const [cause, limit, message] of [['max-age', { maxAgeMs: 3 },
     /^the limit recycle\.maxAgeMs is 3, so workers are replaced almost as soon as they serve: set it to 600000 /], [
     'max-requests',
-    { ...limits, maxRequests: 10 },
+    { maxRequests: 10 },
     /^the limit recycle\.maxRequests is 10, and a worker begins that many within 2 s: set it to 1500 or more/
-  ]] as const) {
+  ]] as const)
     test(`may be ${cause}`, () => {
-      const pool = running({ options: { ...OPTIONS, standby: 2, recycle } })
+      const pool = simulate({ workers: 2, options: { ...OPTIONS, standby: 2, recycle: { ...limits, ...limit } } })
+      pool.settle()
       for (let n = 0; n < 40 && !pool.last('recycling.slowed'); n++) {
         pool.wait(2000)
         if (cause === 'max-age') pool.passNextDeadline()
-        else pool.feed({ ...due(Number(pool.serving()[0])), cause })
+        else beDue(pool, pool.serving()[0], cause)
         pool.settle()
       }
       assert.match(pool.last('recycling.slowed').message, message)
       assert.deepEqual([pool.state.recycling, pool.ready()], [null, 2])
     })
-  }
 })

@@ -1,79 +1,32 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { NEW_RELEASE, simulate, verdict, type Fed } from '../../support/simulation.ts'
-import type { Steering } from '../../../server/config/steering.ts'
-import type { StrategyWish } from '../../../server/lifecycle/rollout/strategy.ts'
-
-type Pool = ReturnType<typeof simulate>
+import { happen } from '../../support/happenings.ts'
+import { simulate, verdict, type Simulation } from '../../support/simulation.ts'
 
 const SIZE = 3
-const NEXT = Object.freeze({ ...NEW_RELEASE, id: 'r2' })
-const deploy = (strategy: StrategyWish = {}, more: { release?: undefined } = {}): Fed => ({ type: 'rollout',
-  kind: 'deploy', release: NEXT, actor: 'api', strategy, ...more })
-const CANARY = { canary: { workers: 1, durationMs: 5000 } }
 
 /** How a rollout comes to each of its steps. Workers 1 to 3 are the old ones, 4 is the first new one. */
-const STEPS = {
-  preparing: (pool) => {
-    pool.feed(deploy({}, { release: undefined }))
-  },
-  starting: (pool) => {
-    pool.feed(deploy())
-  },
-  soaking (pool) {
-    pool.feed(deploy({ minReadyMs: 1000 }))
-    pool.feed({ type: 'worker-ready', worker: 4 })
-  },
-  'canary starting': (pool) => {
-    pool.feed(deploy(CANARY))
-  },
-  canary (pool) {
-    pool.feed(deploy(CANARY))
-    pool.feed({ type: 'worker-ready', worker: 4 })
-  },
+const STEPS: Record<string, string> = {
+  preparing: 'deploy unprepared',
+  starting: 'deploy',
+  soaking: 'deploy soak; 4 ready',
+  'canary starting': 'deploy canary',
+  canary: 'deploy canary; 4 ready',
   // Slot 1 is served by worker 4, worker 1 drains, worker 5 starts for slot 2.
-  rolling (pool) {
-    pool.feed(deploy())
-    pool.feed({ type: 'worker-ready', worker: 4 })
-  },
-  paused (pool) {
-    STEPS.rolling(pool)
-    steer(pool, 'pause')
-  },
-  held (pool) {
-    pool.feed(deploy({ onFailure: 'hold' }))
-    pool.feed({ type: 'worker-ready', worker: 4 })
-    pool.exit(5, { code: 1 })
-  },
+  rolling: 'deploy; 4 ready',
+  paused: 'deploy; 4 ready; pause',
+  held: 'deploy hold; 4 ready; 5 exits 1',
   // Slot 1 waits for a worker of the old release, which starts.
-  aborting (pool) {
-    STEPS.rolling(pool)
-    pool.exit(5, { code: 1 })
-  }
-} as Record<string, (pool: Pool) => void>
-
-const EVENTS = { 'an old worker dies': (pool) => pool.exit(3, { signal: 'SIGKILL' }),
-  'the new worker crashes': (pool) => pool.exit(newest(pool), { code: 1 }),
-  'the new worker is killed': (pool) => pool.exit(newest(pool), { signal: 'SIGKILL' }),
-  'not ready in time': (pool) => pool.feed({ type: 'deadline-passed', deadline: 'ready', id: newest(pool) }),
-  'judged bad': (pool) => pool.feed({ type: 'judged', rollout: 1, verdict: verdict(false) }),
-  pause: (pool) => steer(pool, 'pause'), resume: (pool) => steer(pool, 'resume'), abort: (pool) => steer(pool, 'abort'),
-  promote: (pool) => steer(pool, 'promote'), retry: (pool) => steer(pool, 'retry'),
-  'scale up': (pool) => pool.feed({ type: 'scale', workers: SIZE + 2, actor: 'api' }),
-  'scale down': (pool) => pool.feed({ type: 'scale', workers: 1, actor: 'api' }),
-  'second deploy': (pool) => pool.feed(deploy()),
-  SIGTERM: (pool) => pool.feed({ type: 'stop', actor: 'signal' }) } as Record<string, (pool: Pool) => unknown>
-
-function steer (pool: Pool, type: Steering) {
-  return pool.feed({ type, rollout: 1, actor: 'api' })
+  aborting: 'deploy; 4 ready; 5 exits 1'
 }
 
-/** `pool`: the worker that was forked last */
-function newest (pool: Pool) {
-  return Math.max(...pool.processes.keys())
-}
+/** N is the worker that was forked last. */
+const EVENTS: Record<string, string> = { 'an old worker dies': '3 exits SIGKILL', 'the new worker crashes': 'N exits 1',
+  'the new worker is killed': 'N exits SIGKILL', 'not ready in time': 'deadline-passed deadline=ready id=N',
+  'judged bad': 'judged bad', pause: 'pause', resume: 'resume', abort: 'abort', promote: 'promote', retry: 'retry',
+  'scale up': `scale ${SIZE + 2}`, 'scale down': 'scale 1', 'second deploy': 'deploy', SIGTERM: 'stop' }
 
-function assertBounds (pool: Pool) {
+function assertBounds (pool: Simulation) {
   const { slots, workers } = pool.state
   const { rollout } = pool
   const holding = Object.values(workers).filter(({ state }) => state === 'starting' || state === 'ready').length
@@ -90,13 +43,13 @@ function assertBounds (pool: Pool) {
 }
 
 /** Everything goes on as it should, and whoever is asked lets it. */
-function finish (pool: Pool) {
+function finish (pool: Simulation) {
   for (let round = 0; round < 100; round++) {
     pool.settle()
     if (pool.isFinished || (!pool.state.rollout && pool.processes.size === pool.state.slots.length)) return
     const { rollout } = pool
-    if (rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: 1, release: NEXT })
-    if (['paused', 'held'].includes(String(rollout?.state))) steer(pool, 'resume')
+    if (rollout?.state === 'preparing') happen(pool, 'prepared r2')
+    if (['paused', 'held'].includes(String(rollout?.state))) happen(pool, 'resume')
     const order = pool.judgements.pop()
     if (order && rollout) pool.feed({ type: 'judged', rollout: order.rollout, verdict: verdict(true, order.isFinal) })
     if (pool.state.rollout) pool.passNextDeadline()
@@ -106,9 +59,9 @@ function finish (pool: Pool) {
 function play (step: string, event: string) {
   const pool = simulate({ workers: SIZE })
   pool.settle()
-  STEPS[step](pool)
+  for (const what of STEPS[step].split('; ')) happen(pool, what)
   assertBounds(pool)
-  const refusal = EVENTS[event](pool)
+  const refusal = happen(pool, EVENTS[event].replace('N', String(Math.max(...pool.processes.keys()))))
   assertBounds(pool)
   finish(pool)
   const end = pool.events.findLast(({ type }) =>

@@ -1,112 +1,46 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { snapshotOf } from '../../../server/lifecycle/snapshot.ts'
-import { simulate } from '../../support/simulation.ts'
+import { stories } from '../../support/stories.ts'
 
-const UPGRADE = Object.freeze({ type: 'upgrade', execPath: null, note: 'why', actor: 'ada' } as const)
+const gone = (reason: string, lastWorker: number = 0) =>
+  `next-gone reason="${reason}" lastWorker=${lastWorker} orphans=[]`
 
-test('is announced before it is begun, and nothing else begins while it runs', () => {
-  const deck = startUpgrade()
-  assert.equal(deck.nextMaster, 'starting')
-  assert.deepEqual(deck.last('master.upgrading'), { type: 'master.upgrading', actor: 'ada',
-    message: 'the next master starts: why', detail: { execPath: null } })
-  assert.equal(snapshotOf(deck.state).upgrade?.actor, 'ada')
-  for (const input of [UPGRADE, { type: 'scale', workers: 3 }, { type: 'rollout', kind: 'restart' }, {
-    type: 'restart-worker',
-    worker: 1
-  }] as const) {
-    assert.equal(deck.feed({ ...input, actor: 'ada' })?.code, 'upgrade-running')
-  }
-})
-
-test('is refused while a rollout runs, while the first workers start and when everything ends', () => {
-  const starting = simulate()
-  assert.equal(starting.feed(UPGRADE)?.code, 'starting')
-  starting.settle()
-  starting.feed({ type: 'rollout', kind: 'restart', actor: 'ada' })
-  assert.equal(starting.feed(UPGRADE)?.code, 'rollout-running')
-  starting.feed({ type: 'stop', actor: 'ada' })
-  assert.equal(starting.feed(UPGRADE)?.code, 'stopping')
-})
-
-test('a worker that dies meanwhile is replaced under an id that the next master cannot have given', () => {
-  const deck = startUpgrade()
-  deck.exit(1, { signal: 'SIGKILL' })
-  deck.settle()
-  assert.ok(deck.serving()[0] > 1000)
-  deck.feed({ type: 'next-gone', reason: 'exit code 1', lastWorker: 4, orphans: [] })
-  deck.exit(2, { signal: 'SIGKILL' })
-  assert.ok(Number(deck.last('worker.restarted') && deck.serving()[1]) > 1000, 'no id is given twice')
-})
-
-test('the next master comes to nothing: all is as before, and ids go on without a gap', () => {
-  const deck = startUpgrade()
-  deck.feed({ type: 'next-gone', reason: 'exit code 1', lastWorker: 4, orphans: [] })
-  assert.equal(deck.last('master.upgrade-failed').message, 'the next master ended before it was ready (exit code 1)')
-  assert.equal(snapshotOf(deck.state).upgrade, null)
-  assert.deepEqual(deck.serving(), [1, 2])
-  deck.exit(1, { signal: 'SIGKILL' })
-  assert.equal(deck.serving()[0], 5)
-})
-
-test('what it said before it ended is the reason', () => {
-  const deck = startUpgrade()
-  deck.feed({ type: 'next-failing', reason: 'worker 3 was not ready' })
-  deck.feed({ type: 'next-failing', reason: 'and then this' })
-  deck.feed({ type: 'next-gone', reason: 'exit code 1', lastWorker: 0, orphans: [] })
-  assert.equal(deck.last('master.upgrade-failed').message, 'worker 3 was not ready')
-})
-
-test('one that does not get ready in time is ended', () => {
-  const deck = startUpgrade()
-  const deadline = deck.deadlines.get('upgrade:0')
-  assert.equal(Number(deadline?.dueAt) - deck.at, 60_000)
-  while (deck.nextMaster === 'starting') deck.passNextDeadline()
-  assert.equal(deck.nextMaster, 'cancelled')
-  deck.feed({ type: 'next-gone', reason: 'SIGKILL', lastWorker: 0, orphans: [] })
-  assert.equal(deck.last('master.upgrade-failed').message, 'the next master was not ready within a minute')
-  assert.equal(deck.deadlines.has('upgrade:0'), false)
-})
-
-test('one that has begun to start its workers has the time that those may take where they wait for a CPU', () => {
-  const deck = startUpgrade()
-  deck.feed({ type: 'next-forks' })
-  assert.equal(Number(deck.deadlines.get('upgrade:0')?.dueAt) - deck.at, 330_000)
-  while (deck.nextMaster === 'starting') deck.passNextDeadline()
-  deck.feed({ type: 'next-gone', reason: 'SIGKILL', lastWorker: 0, orphans: [] })
-  assert.equal(deck.last('master.upgrade-failed').message, 'the next master was not ready within 330 s')
-})
-
-test('told to stop, this master ends only when the next one has gone', () => {
-  const deck = startUpgrade()
-  deck.feed({ type: 'stop', actor: 'ada' })
-  deck.settle()
-  assert.deepEqual([deck.nextMaster, deck.processes.size, deck.isFinished], ['cancelled', 0, false])
-  deck.feed({ type: 'next-gone', reason: 'SIGKILL', lastWorker: 0, orphans: [] })
-  assert.equal(deck.last('master.upgrade-failed').message, 'the master was told to stop')
-  assert.equal(deck.isFinished, true)
-})
-
-test('handed over, nothing is started here any more, and the next master goes on with its own ids', () => {
-  const deck = startUpgrade()
-  deck.feed({ type: 'hand-over' })
-  assert.equal(deck.state.nextWorker, 3)
-  deck.exit(1, { code: 0 })
-  assert.deepEqual([...deck.processes.keys()], [2])
-})
-
-test('a next master that came to nothing without an upgrade is none of ours', () => {
-  const deck = simulate()
-  deck.settle()
-  const count = deck.events.length
-  deck.feed({ type: 'next-gone', reason: 'the keeper is gone', lastWorker: 0, orphans: [] })
-  deck.feed({ type: 'next-failing', reason: 'x' })
-  assert.equal(deck.events.length, count)
-})
-
-function startUpgrade () {
-  const deck = simulate()
-  deck.settle()
-  assert.equal(deck.feed(UPGRADE), null)
-  return deck
-}
+stories('an upgrade', `
+is announced before it is begun, and nothing else begins while it runs
+  2 workers; upgrade note=why actor=ada  | start-next; state.upgrade.actor = ada
+    | master.upgrading actor=ada detail={"execPath":null} "the next master starts: why"
+  upgrade      | refused upgrade-running
+  scale 3      | refused upgrade-running
+  restart      | refused upgrade-running
+  1 restarted  | refused upgrade-running
+is refused while a rollout runs, while the first workers start and when everything ends
+  2 workers starting; upgrade  | refused starting
+  settle; restart      | rollout = rolling
+  upgrade              | refused rollout-running
+  stop                 | rollout.failed
+  upgrade              | refused stopping
+replaces a worker that dies meanwhile under an id that the next master cannot have given, and gives none twice
+  2 workers; upgrade; 1 exits SIGKILL; settle  | [1003 ready] [2 ready]
+  ${gone('exit code 1', 4)}; 2 exits SIGKILL   | [1003 ready] [1004 starting]
+whose next master comes to nothing leaves all as before, and ids go on without a gap
+  2 workers; upgrade; ${gone('exit code 1', 4)}  | [1 ready] [2 ready]; state.upgrade = none
+    | master.upgrade-failed "the next master ended before it was ready (exit code 1)"
+  1 exits SIGKILL      | [5 starting] [2 ready]
+fails for what the next master said before it ended
+  2 workers; upgrade; next-failing reason="worker 3 was not ready"; next-failing reason="and then this"
+  ${gone('exit code 1')}  | master.upgrade-failed "worker 3 was not ready"
+ends a next master that does not get ready in time
+  2 workers; upgrade   | upgrade:0 in 60 s
+  until cancel-next; ${
+  gone('SIGKILL')
+}  | master.upgrade-failed "the next master was not ready within a minute"; no upgrade:0
+has the time that workers may take which wait for a CPU, once they have begun to start
+  2 workers; upgrade; next-forks         | upgrade:0 in 330 s
+  until cancel-next; ${gone('SIGKILL')}  | master.upgrade-failed "the next master was not ready within 330 s"
+that is told to stop ends only when the next master has gone
+  2 workers; upgrade; stop; settle       | cancel-next; isFinished = false
+  ${gone('SIGKILL')}   | master.upgrade-failed "the master was told to stop"; isFinished = true
+that is handed over starts nothing here any more, and the next master goes on with its own ids
+  2 workers; upgrade; hand-over          | state.nextWorker = 3
+  1 exits 0            | [2 ready]
+is not failed by a next master that nobody has asked for
+  2 workers; ${gone('the keeper is gone')}; next-failing reason=x  | no master.upgrade-failed; [1 ready] [2 ready]
+`)
