@@ -48,18 +48,20 @@ test('a message of any other shape is nobody\'s business', (t) => {
 
 test('what a library says to a primary of the app\'s own is told once for all workers, with what to set, and is no message of the app', (t) => {
   const { hear, taken } = setUp(t)
-  for (const [message, library, advice] of [[{ topic: 'log4js:message', data: '{}' }, 'log4js',
-    /^the library log4js sends "log4js:message" to a primary of the app's own, which does not run under clusterdeck: .*disableClustering: true/],
-    [{ channel: 'rate_limiter_flexible', keyPrefix: 'x', func: 'consume' }, 'rate-limiter-flexible',
-      /RateLimiterRedis/], [{ command: 'increment', args: ['k'], requestId: 1, prefix: 'x',
-    from: 'cluster-memory-store' }, '@express-rate-limit/cluster-memory-store', /rate-limit-redis/], [{
-    source: '_sio_adapter',
-    type: 3,
-    nsp: '/'
-  }, '@socket.io/cluster-adapter', /@socket.io\/redis-adapter/], [{ type: 'sticky:connection', data: 'a' },
-    '@socket.io/sticky', /dispatch: sticky/], [{ type: 'axm:monitor', data: {} }, '@pm2/io, pmx or tx2',
-    /"axm:monitor".*PM2/]] as [object, string, RegExp][])
-  {
+  const libraries: Record<string, [advice: RegExp, message: object]> = {
+    log4js: [/^the library log4js sends "log4js:message" to a primary of the app's own, .*disableClustering: true/, {
+      topic: 'log4js:message',
+      data: '{}'
+    }],
+    'rate-limiter-flexible': [/RateLimiterRedis/, { channel: 'rate_limiter_flexible', keyPrefix: 'x',
+      func: 'consume' }],
+    '@express-rate-limit/cluster-memory-store': [/rate-limit-redis/, { command: 'increment', args: ['k'], requestId: 1,
+      prefix: 'x', from: 'cluster-memory-store' }],
+    '@socket.io/cluster-adapter': [/@socket.io\/redis-adapter/, { source: '_sio_adapter', type: 3, nsp: '/' }],
+    '@socket.io/sticky': [/dispatch: sticky/, { type: 'sticky:connection', data: 'a' }],
+    '@pm2/io, pmx or tx2': [/"axm:monitor".*PM2/, { type: 'axm:monitor', data: {} }]
+  }
+  for (const [library, [advice, message]] of Object.entries(libraries)) {
     for (const worker of [2, 1, 2]) hear(worker, message)
     const [told, ...more] = taken()
     assert.deepEqual([told.type, told.worker, told.slot, told.detail.library, more], ['worker.unanswered', 2, 12,

@@ -5,6 +5,8 @@ import { test } from 'node:test'
 import { createInherited } from '../../../server/cluster/inherited-sockets.ts'
 import { createSockets } from '../../../server/cluster/sockets.ts'
 import { takeInheritedSockets, type InheritedSocket } from '../../../server/systemd/activated-sockets.ts'
+import { fakeKeeper } from '../../support/fake-keeper.ts'
+import { rows } from '../../support/rows.ts'
 import { fakeHandle } from '../../support/socket-handle.ts'
 import { tempFolder } from '../../support/folder.ts'
 import type { HeldSocket, KeptData } from '../../../server/keeper/link.ts'
@@ -30,43 +32,43 @@ const SOCKETS = [{ host: '::', port: 3000 }, { host: '0.0.0.0', port: 3001 }, { 
   path: null
 }]
 
-for (const [what, asked, fd] of [['any address finds [::]', { port: 3000 }, 3], ['any address finds 0.0.0.0', {
-  port: 3001
-}, 4], ['0.0.0.0 finds [::], which takes IPv4 as well', { address: '0.0.0.0', port: 3000 }, 3], [
-  'an address of its own finds that address',
-  { address: '127.0.0.1', port: 3002 },
-  5
-], ['any address does not find a socket of one address', { port: 3002 }, null], [
-  'one address does not find a socket of any: it would be reached from elsewhere',
-  { address: '127.0.0.1', port: 3000 },
-  null
-], ['of two on one port the very same address counts more', { address: '::', port: 3004 }, 8], ['and the other one too',
-  { address: '0.0.0.0', port: 3004 }, 7], ['another port finds none', { port: 4000 }, null], ['port 0 finds none', {
-  port: 0
-}, null], ['a path', { address: path.join(folder, 'run', 'app.sock'), port: -1 }, 6], ['a path through a link', {
-  address: path.join(folder, 'var-run', 'app.sock'),
-  port: -1
-}, 6], ['another path', { address: path.join(folder, 'run', 'other.sock'), port: -1 }, null], [
-  'the second server of a worker on one address finds none',
-  { port: 3000, index: 1 },
-  null
-], ['a descriptor by its number', { fd: 6 }, 6], ['a descriptor that was not inherited', { fd: 12 }, null], [
-  'the admin port\'s is not for the app',
-  { address: '127.0.0.1', port: 3005 },
-  null
-]] as [string, Partial<SocketQuery>, number | null][]) {
+// What an app asks for, as address and port, path or descriptor, and which descriptor that finds.
+const MATCHES = rows(`
+any address finds [::]                                                         | *         3000 | 3
+any address finds 0.0.0.0                                                      | *         3001 | 4
+0.0.0.0 finds [::], which takes IPv4 as well                                   | 0.0.0.0   3000 | 3
+an address of its own finds that address                                       | 127.0.0.1 3002 | 5
+any address does not find a socket of one address                              | *         3002 | none
+one address does not find a socket of any: it would be reached from elsewhere  | 127.0.0.1 3000 | none
+of two on one port the very same address counts more                           | ::        3004 | 8
+and the other one too                                                          | 0.0.0.0   3004 | 7
+another port finds none                                                        | *         4000 | none
+port 0 finds none                                                              | *         0    | none
+a path                                                                         | run/app.sock      | 6
+a path through a link                                                          | var-run/app.sock  | 6
+another path                                                                   | run/other.sock    | none
+the second server of a worker on one address finds none                        | *         3000 1  | none
+a descriptor by its number                                                     | fd        6    | 6
+a descriptor that was not inherited                                            | fd        12   | none
+the admin port's is not for the app                                            | 127.0.0.1 3005 | none`)
+
+for (const [what, asked, fd] of MATCHES) {
   test(`an inherited socket is matched: ${what}`, () => {
-    assert.equal(createInherited({ held: holding(...SOCKETS) }).match(query(asked))?.inherited ?? null, fd)
+    const [place, number, index = 0] = asked.split(/ +/)
+    const wanted = place === 'fd'
+      ? { fd: Number(number) }
+      : place.includes('/')
+      ? { address: path.join(folder, place), port: -1 }
+      : { address: place === '*' ? null : place, port: Number(number), index: Number(index) }
+    const found = createInherited({ held: holding(...SOCKETS) }).match(query(wanted))
+    assert.equal(String(found?.inherited ?? 'none'), fd)
   })
 }
 
 function setUp (held: Map<string, HeldSocket>) {
-  const told: unknown[] = []
   const unused: string[][] = []
-  const keeper = { held, hold: (key: string, _: unknown, data: unknown) => {
-    told.push(['hold', key, data])
-  }, drop: (key: string) => told.push(['drop', key]), send () {} }
-  return { told, unused,
+  const keeper = fakeKeeper(held)
+  return { keeper, unused,
     sockets: createSockets({ onBindError: () => false, onUnused: (names) => unused.push(names), keeper,
       unusedGraceMs: 1000 }) }
 }
@@ -74,13 +76,14 @@ function setUp (held: Map<string, HeldSocket>) {
 test('one that the app has closed everywhere stays, and is found again', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const held = holding({ host: '::', port: 3000 })
-  const { sockets, told } = setUp(held)
+  const { sockets, keeper } = setUp(held)
   const { key, handle } = sockets.request(1, { query: query({ port: 3000 }), data: 'ticket keys' })
   sockets.release(1, key)
   t.mock.timers.tick(1_000_000)
   assert.equal(held.get('inherited 3')?.handle.isClosed, false)
   assert.equal(sockets.request(2, { query: query({ port: 3000 }) }).handle, handle)
-  assert.deepEqual(told, [['hold', `app ${key}`, { data: 'ticket keys', inherited: 3 }]])
+  assert.deepEqual([keeper.told, keeper.kept.get(`app ${key}`)?.data], [[`hold app ${key}`], { data: 'ticket keys',
+    inherited: 3 }])
 })
 
 test('the next master knows which of them is in use, with the data of the first server', (t) => {
@@ -102,17 +105,15 @@ test('the next master knows which of them is in use, with the data of the first 
   )
 })
 
-for (const [what, env, lines] of [['another process\'s', { LISTEN_PID: '1', LISTEN_FDS: '1' }, []], ['nobody\'s', {
+for (const [what, env, said] of [['another process\'s', { LISTEN_PID: '1', LISTEN_FDS: '1' }, []], ['nobody\'s', {
   LISTEN_FDS: '1'
-}, []], ['a number that is none', { LISTEN_PID: '7', LISTEN_FDS: 'many' }, [
-  /^LISTEN_FDS: expected a number of descriptors, received "many"$/
-]], ['none', { LISTEN_PID: '7', LISTEN_FDS: '0' }, []]] as [string, Record<string, string>, RegExp[]][]) {
+}, []], ['none', { LISTEN_PID: '7', LISTEN_FDS: '0' }, []], ['a number that is none', { LISTEN_PID: '7',
+  LISTEN_FDS: 'many' }, ['LISTEN_FDS: expected a number of descriptors, received "many"']]] as const)
+{
   test(`takes nothing where the variables are ${what}, and leaves none of them behind`, () => {
-    const said: string[] = []
+    const lines: string[] = []
     const environment = { ...env, LISTEN_FDNAMES: 'web', OTHER: 'stays' }
-    assert.equal(takeInheritedSockets({ env: environment, pid: 7, say: (line) => said.push(line) }).size, 0)
-    assert.deepEqual(environment, { OTHER: 'stays' })
-    assert.equal(said.length, lines.length)
-    for (const [index, line] of lines.entries()) assert.match(said[index], line)
+    assert.equal(takeInheritedSockets({ env: environment, pid: 7, say: (line) => lines.push(line) }).size, 0)
+    assert.deepEqual([environment, lines], [{ OTHER: 'stays' }, said])
   })
 }

@@ -3,17 +3,21 @@ import { test } from 'node:test'
 import { slotVariableNamesOf } from '../../../server/cluster/forker.ts'
 import { slotVariables } from '../../../workers/protocol.ts'
 
-for (const [what, own, inherited, isSaid] of [['nobody has said it', {}, {}, false], ['the configuration says it', {
-  NODE_APP_INSTANCE: 'emea'
-}, {}, true], ['null in the configuration leaves it out', { NODE_APP_INSTANCE: undefined }, { NODE_APP_INSTANCE: '0',
-  pm_id: '0' }, true], ['the shell says it', {}, { NODE_APP_INSTANCE: 'emea' }, true], ['PM2 has numbered the command',
-  {}, { NODE_APP_INSTANCE: '0', pm_id: '0' }, false], ['a worker has started the command', {}, { NODE_APP_INSTANCE: '1',
-  CLUSTERDECK_SLOT: '2' }, false]] as [string, Record<string, string | undefined>, Record<string, string>, boolean][])
-{
+type Variables = Record<string, string | undefined>
+/** who says it, of the variables of the configuration and of the shell, and whether that is the app's own then */
+const SAID: Record<string, [own: Variables, inherited: Record<string, string>, isSaid: boolean]> = {
+  'nobody has said it': [{}, {}, false],
+  'the configuration says it': [{ NODE_APP_INSTANCE: 'emea' }, {}, true],
+  'null in the configuration leaves it out': [{ NODE_APP_INSTANCE: undefined }, { NODE_APP_INSTANCE: '0', pm_id: '0' },
+    true],
+  'the shell says it': [{}, { NODE_APP_INSTANCE: 'emea' }, true],
+  'PM2 has numbered the command': [{}, { NODE_APP_INSTANCE: '0', pm_id: '0' }, false],
+  'a worker has started the command': [{}, { NODE_APP_INSTANCE: '1', CLUSTERDECK_SLOT: '2' }, false]
+}
+for (const [what, [own, inherited, isSaid]] of Object.entries(SAID))
   test(`NODE_APP_INSTANCE: ${what}`, () =>
     assert.deepEqual(slotVariableNamesOf('NODE_APP_INSTANCE', own, inherited),
       isSaid ? ['CLUSTERDECK_SLOT'] : ['CLUSTERDECK_SLOT', 'NODE_APP_INSTANCE']))
-}
 
 test('CLUSTERDECK_SLOT is left out by null alone: the slot is ours to say', () => {
   assert.deepEqual(slotVariableNamesOf('NODE_APP_INSTANCE', { CLUSTERDECK_SLOT: undefined }, {}), ['NODE_APP_INSTANCE'])

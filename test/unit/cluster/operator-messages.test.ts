@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createOperatorMessages } from '../../../server/cluster/operator-messages.ts'
 import { clusterOf } from '../../support/cluster.ts'
 import { keptEvents } from '../../support/event-log.ts'
+import { rows } from '../../support/rows.ts'
 import type { PoolState, Worker } from '../../../server/lifecycle/state.ts'
 
 /** `workers`: what is special about each, by id */
@@ -51,18 +52,19 @@ test('one that drains can still get one; the history does not tell its data', ()
     message: 'message "reload" sent to worker 2 (slot 1)', detail: { type: 'reload', workers: [2] } }])
 })
 
-for (const [worker, code, message] of [[9, 'not-found', 'No worker 9 is alive'], [3, 'not-possible',
-  'worker 3 is still starting'], [4, 'not-possible', 'worker 4 is unresponsive'], [5, 'not-possible',
-  'worker 5 is stopping'], [6, 'not-possible', 'worker 6 belongs to another master'], [7, 'not-possible',
-  'worker 7 does not read its messages'], [10, 'not-possible',
-  'worker 10 is no Node.js process, so it receives no messages']] as [number, string, string][])
-{
+for (const [worker, code, message] of rows(`
+9  | not-found    | No worker 9 is alive
+3  | not-possible | worker 3 is still starting
+4  | not-possible | worker 4 is unresponsive
+5  | not-possible | worker 5 is stopping
+6  | not-possible | worker 6 belongs to another master
+7  | not-possible | worker 7 does not read its messages
+10 | not-possible | worker 10 is no Node.js process, so it receives no messages`))
   test(`one that cannot get it is refused, and nothing is told: ${message}`, () => {
     const { send, passed, events } = setUp(WORKERS)
-    assert.throws(() => send({ type: 'reload', worker, actor: 'api' }), { code, message })
+    assert.throws(() => send({ type: 'reload', worker: Number(worker), actor: 'api' }), { code, message })
     assert.deepEqual([passed, events], [[], []])
   })
-}
 
 test('a master that is stopping sends nothing', () => {
   for (const phase of ['stopping', 'stopped'] as const) {

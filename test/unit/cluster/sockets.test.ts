@@ -11,6 +11,8 @@ import { socketKey } from '../../../workers/protocol.ts'
 import { fakeHandle } from '../../support/socket-handle.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { fake } from '../../support/fake.ts'
+import { fakeKeeper } from '../../support/fake-keeper.ts'
+import { listening } from '../../support/listening.ts'
 import type { SocketHandle } from '../../../workers/node-internals.d.ts'
 import type { Steering } from '../../../server/cluster/steering.ts'
 
@@ -136,12 +138,9 @@ test('a socket of IPv6 alone covers no address of IPv4, also where a master befo
   const { handle } = bindSocket(query({ address: '::', port: 0, addressType: 'udp6', flags: 1 })) as {
     handle: SocketHandle
   }
-  const keeper = {
-    held: new Map([[`app ${socketKey(query({ address: '::', addressType: 'udp6' }))}`, { handle, data: {} }]]),
-    hold () {},
-    drop () {},
-    send () {}
-  }
+  const keeper = fakeKeeper(
+    new Map([[`app ${socketKey(query({ address: '::', addressType: 'udp6' }))}`, { handle, data: {} }]])
+  )
   const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ handle: fakeHandle() }) })
   sockets.request(1, { query: query({ address: '::', addressType: 6, flags: 1 }) })
   sockets.establish(1)
@@ -180,10 +179,9 @@ test('a bind that fails is told with the errno, and nothing is kept', () => {
     'port 80 is not permitted (EACCES)')
 })
 
-test('a real bind to a port in use says so at once, though the kernel would only at listen()', async () => {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as net.AddressInfo
+test('a real bind to a port in use says so at once, though the kernel would only at listen()', async (t) => {
+  const server = net.createServer()
+  const port = await listening(t, server)
   assert.deepEqual(bindSocket(query({ port })), { errno: -constants.errno.EADDRINUSE })
   server.close()
   await once(server, 'close')
@@ -229,53 +227,43 @@ test('a Unix socket that a killed server has left behind is bound anew; one that
 
 test('what another master leaves to a keeper is there for the next one, and dropped with the address that nobody asks for', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const told: string[] = []
-  const handles = [80, 81].map(() => fakeHandle())
-  const [app, unused] = [query(), query({ port: 81 })].map((each) => `app ${socketKey(each)}`)
-  const keeper = {
-    held: new Map([[app, { handle: handles[0], data: { data: 'ticket keys' } }], [unused, { handle: handles[1],
-      data: {} }], ['admin 127.0.0.1:9777', { handle: { ...fakeHandle(), close () {
-        throw new Error('it is not the app\'s')
-      } }, data: undefined }]]),
-    send () {},
-    hold: (key: string) => {
-      told.push(`hold ${key}`)
-    },
-    drop: (key: string) => {
-      told.push(`drop ${key}`)
-    }
-  }
+  const [used, unused, ofAdmin] = [fakeHandle(), fakeHandle(), fakeHandle()]
+  const keyOf = (port: number) => `app ${socketKey(query({ port }))}`
+  const keeper = fakeKeeper(
+    new Map([[keyOf(80), { handle: used, data: { data: 'ticket keys' } }], [keyOf(81), { handle: unused, data: {} }], [
+      'admin 127.0.0.1:9777',
+      { handle: ofAdmin, data: undefined }
+    ]])
+  )
   const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ handle: fakeHandle() }) })
-  assert.deepEqual(sockets.request(1, { query: query(), data: 'other keys' }), { key: socketKey(query()),
-    handle: handles[0], data: 'ticket keys' })
+  assert.deepEqual(sockets.request(1, { query: query(), data: 'other keys' }), { key: socketKey(query()), handle: used,
+    data: 'ticket keys' })
   sockets.request(1, { query: query({ port: 82 }) })
-  assert.deepEqual(told, [], 'it may only be looking whether the port is free')
+  assert.deepEqual(keeper.told, [], 'it may only be looking whether the port is free')
   sockets.establish(1)
-  assert.deepEqual(told, [`hold app ${socketKey(query({ port: 82 }))}`])
+  assert.deepEqual(keeper.told.splice(0), [`hold ${keyOf(82)}`])
 
   t.mock.timers.tick(1_000_000)
-  assert.equal(handles[1].isClosed, false, 'its workers may still be starting')
+  assert.equal(unused.isClosed, false, 'its workers may still be starting')
   sockets.expireUnused()
   t.mock.timers.tick(5_000)
-  assert.deepEqual(handles.map(({ isClosed }) => isClosed), [false, true])
-  assert.deepEqual(told.slice(1), [`drop ${unused}`])
+  assert.deepEqual([used.isClosed, unused.isClosed, keeper.told], [false, true, [`drop ${keyOf(81)}`]])
   sockets.close()
+  assert.equal(ofAdmin.isClosed, false, 'it is not the app\'s')
 })
 
 test('a socket beside that of a program is for whoever asks for its address first, and is freed by no worker that only tests whether it is free', () => {
   const handle = fakeHandle()
-  const told: string[] = []
-  const keeper = { held: new Map([['given 0', { handle, data: { given: { host: '::', port: 80, isCertain: true } } }]]),
-    hold: (key: string) => {
-      told.push(`hold ${key}`)
-    }, drop: (key: string) => told.push(`drop ${key}`), send () {} }
+  const keeper = fakeKeeper(
+    new Map([['given 0', { handle, data: { given: { host: '::', port: 80, isCertain: true } } }]])
+  )
   const sockets = createSockets({ keeper, onBindError: () => false,
     bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
   assert.deepEqual(sockets.unclaimed(), [{ host: '::', port: 80, isCertain: true }])
   const asked = query({ address: null })
   const { key, handle: first, keepsFlags } = sockets.request(1, { query: asked })
   assert.deepEqual([first, keepsFlags], [handle, undefined])
-  assert.deepEqual(told, ['drop given 0', `hold app ${key}`])
+  assert.deepEqual(keeper.told, ['drop given 0', `hold app ${key}`])
   sockets.release(1, key)
   assert.equal(sockets.request(1, { query: asked }).handle, handle)
   const second = sockets.request(2, { query: asked })
@@ -291,14 +279,10 @@ for (const succeeds of [true, false]) {
     await once(program, 'listening')
     const { ino } = statSync(file)
     const handle = fakeHandle()
-    const keeper = {
-      held: new Map([['given 0', { handle, data: { given: { path: file, isCopy: true, isCertain: true } } }]]),
-      hold () {},
-      drop () {},
-      send () {}
-    }
-    const sockets = createSockets({ keeper, onBindError: () => false })
-    const ask = () => sockets.request(1, { query: query({ address: file, port: -1, addressType: -1 }) })
+    const given = { path: file, isCopy: true, isCertain: true }
+    const sockets = createSockets({ keeper: fakeKeeper(new Map([['given 0', { handle, data: { given } }]])),
+      onBindError: () => false })
+    const ask = () => sockets.request(1, { query: unixQuery(file) })
     unlinkSync(file)
     const { handle: first, keepsFlags } = ask()
     assert.deepEqual([first, statSync(file).ino, keepsFlags], [handle, ino, true])
@@ -351,21 +335,19 @@ test('a worker with a socket of its own is to be told of it only once the keeper
 })
 
 test('the keeper has the sockets of an address by the order of the kernel: one that takes the place of a dead one is there, and the last place is dropped', () => {
-  const told: string[] = []
   const handles = [fakeHandle(), fakeHandle(), fakeHandle()]
   const key = socketKey(query())
   // An upgrade that failed has left no second one.
-  const keeper = { held: new Map([1, 3, 4].map((slot, index) => [`slot ${slot} ${key}`, { handle: handles[index] }])),
-    hold: (name: string, handle: unknown) => {
-      told.push(`hold ${name}: ${handles.findIndex((each) => each === handle)}`)
-    }, drop: (name: string) => {
-      told.push(`drop ${name}`)
-    }, send () {} }
+  const keeper = fakeKeeper(
+    new Map([1, 3, 4].map((slot, index) => [`slot ${slot} ${key}`, { handle: handles[index] }]))
+  )
+  const { told } = keeper
   const own = fake<Steering>({ adopt: (_key, adopted) => ({ handles: () => adopted, close () {} }), look () {},
     forget () {} })
   const sockets = createSockets({ keeper, own, onBindError: () => false })
   sockets.look()
-  assert.deepEqual(told.splice(0), [`hold slot 2 ${key}: 1`, `hold slot 3 ${key}: 2`, `drop slot 4 ${key}`])
+  assert.deepEqual(told.splice(0), [`hold slot 2 ${key}`, `hold slot 3 ${key}`, `drop slot 4 ${key}`])
+  assert.deepEqual([...keeper.kept.values()].map(({ handle }) => handle), handles.slice(1))
   sockets.look()
   assert.deepEqual(told, [])
   sockets.close()

@@ -6,13 +6,13 @@ import net from 'node:net'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
-import { createSockets, type Keeper } from '../../../server/cluster/sockets.ts'
+import { createSockets } from '../../../server/cluster/sockets.ts'
 import { bindUnixPath } from '../../../server/cluster/unix-path.ts'
 import { socketKey } from '../../../workers/protocol.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { fakeHandle } from '../../support/socket-handle.ts'
+import { fakeKeeper } from '../../support/fake-keeper.ts'
 import type { HeldSocket } from '../../../server/keeper/link.ts'
-import type { SocketHandle } from '../../../workers/node-internals.d.ts'
 
 const { EADDRINUSE, EACCES } = constants.errno
 const HIDDEN = '.app.sock.clusterdeck'
@@ -25,14 +25,8 @@ const query = (file: string, fields: object = {}) => ({ address: file, port: -1,
 function setUp (held: Map<string, HeldSocket> = new Map()) {
   const folder = tempFolder()
   const file = path.join(folder, 'app.sock')
-  const kept: typeof held = new Map()
-  const keeper: Keeper = { held, send () {}, hold: (key, handle, data) => {
-    kept.set(key, { handle: handle as SocketHandle, data })
-  }, drop: (key: string) => {
-    kept.delete(key)
-  } }
-  const sockets = createSockets({ keeper, onBindError: () => false })
-  return { folder, file, sockets, kept }
+  const keeper = fakeKeeper(held)
+  return { folder, file, sockets: createSockets({ keeper, onBindError: () => false }), kept: keeper.kept }
 }
 
 /** Without a turn of this process: somebody else does it. */
@@ -93,10 +87,12 @@ test('where both names are gone, or the folder is another one, the next one who 
 test('what somebody else has put in its place stays, while the socket is there and afterwards', async (t) => {
   const server = net.createServer()
   t.after(() => server.close())
-  for (const [what, put] of [['a server', (place) => once(server.listen(place), 'listening')], ['a file',
-    (place) => writeFileSync(place, 'kept')], ['a link', (place) => symlinkSync('/etc/passwd', place)]] as [string,
-      (place: string) => unknown][])
-  {
+  const others: Record<string, (place: string) => unknown> = {
+    'a server': (place) => once(server.listen(place), 'listening'),
+    'a file': (place) => writeFileSync(place, 'kept'),
+    'a link': (place) => symlinkSync('/etc/passwd', place)
+  }
+  for (const [what, put] of Object.entries(others)) {
     const { folder, file, sockets } = setUp()
     const other = path.join(folder, 'other')
     await put(other)
@@ -126,10 +122,7 @@ test('a folder that is swapped for a link to another one has nothing removed the
   assert.deepEqual(readdirSync(mine), [])
 })
 
-for (const [what, swap] of [['a link to another file', (bound, precious) => symlinkSync(precious, bound)], [
-  'another file',
-  (bound, precious) => linkSync(precious, bound)
-]] as [string, (bound: string, precious: string) => void][]) {
+for (const [what, swap] of Object.entries({ 'a link to another file': symlinkSync, 'another file': linkSync })) {
   test(`what was just bound, and is ${what} a moment later, gets no permissions and no name`, () => {
     const folder = tempFolder()
     const precious = path.join(folder, 'precious')
@@ -137,7 +130,7 @@ for (const [what, swap] of [['a link to another file', (bound, precious) => syml
     const bound = bindUnixPath(path.join(folder, 'app.sock'), 0o777, (address) => {
       const handle = net._createServerHandle(address, -1, -1)
       rmSync(address)
-      swap(address, precious)
+      swap(precious, address)
       return handle
     })
     assert.equal(bound.errno, -EACCES)

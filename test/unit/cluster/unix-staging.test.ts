@@ -9,14 +9,14 @@ import { constants } from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createSockets, type Keeper } from '../../../server/cluster/sockets.ts'
+import { createSockets } from '../../../server/cluster/sockets.ts'
 import { findUnixPath } from '../../../server/cluster/unix-path.ts'
 import { stageUnixPath, whyNotStaged, type Staged } from '../../../server/cluster/unix-staging.ts'
 import { loadPosix } from '../../../server/system/posix.ts'
 import { fstatSocket } from '../../../workers/socket-file.ts'
+import { fakeKeeper } from '../../support/fake-keeper.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { withoutOtherPrograms } from '../../support/other-programs.ts'
-import type { HeldSocket } from '../../../server/keeper/link.ts'
 import type { SocketHandle } from '../../../workers/node-internals.d.ts'
 
 const query = (file: string, fields: object = {}) => ({ address: file, port: -1, addressType: -1, index: 0, ...fields })
@@ -156,12 +156,8 @@ describe('a Unix socket of another program', { skip: withoutOtherPrograms || (wh
 /** Workers of which each one that is asked for belongs to a generation. */
 function setUp ({ held = new Map(), folder = tempFolder() } = {}) {
   const file = path.join(folder, 'app.sock')
-  const kept: Map<string, HeldSocket> = new Map()
-  const keeper: Keeper = { held, send () {}, hold: (key, handle, data) => {
-    kept.set(key, { handle: handle as SocketHandle, data })
-  }, drop: (key: string) => {
-    kept.delete(key)
-  } }
+  const keeper = fakeKeeper(held)
+  const { kept } = keeper
   const now: { of: Record<number, string>,
     rollout: { generation: string, isRevoked: boolean, isAtOnce: boolean } | null, leaving: Set<number> } = { of: {},
       rollout: null, leaving: new Set() }

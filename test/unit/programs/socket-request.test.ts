@@ -21,28 +21,21 @@ function unix (path: string) {
 const ANY = [0, 0, 0, 0, 0, 0, 0, 0]
 const LOOPBACK = [0, 0, 0, 0, 0, 0, 0, 1]
 
-for (const [what, name, protocol, expected] of [['a TCP port', v4('0.0.0.0', 8000), 'TCP', { address: '0.0.0.0',
-  port: 8000, addressType: 4, flags: 0, index: 0 }], ['one of an address', v4('127.0.0.1', 65_535), 'TCP', {
-  address: '127.0.0.1',
-  port: 65_535,
-  addressType: 4,
-  flags: 0,
-  index: 0
-}], ['one of IPv6', v6(ANY, 80), 'TCPv6', { address: '::', port: 80, addressType: 6, flags: 0, index: 0 }], [
-  'one of an IPv6 address',
-  v6(LOOPBACK, 80),
-  'TCPv6',
-  { address: '::1', port: 80, addressType: 6, flags: 0, index: 0 }
-], ['one of Multipath TCP, which Go asks for', v6(ANY, 80), 'MPTCPv6', { address: '::', port: 80, addressType: 6,
-  flags: 0, index: 0 }], ['a UDP port', v4('0.0.0.0', 53), 'UDP', { address: '0.0.0.0', port: 53, addressType: 'udp4',
-  flags: 0, index: 0 }], ['a path', unix('/run/a b.sock'), 'UNIX-STREAM', { address: '/run/a b.sock', port: -1,
-  addressType: -1, index: 0 }], ['a path from the working folder', unix('app.sock'), 'UNIX', {
-  address: '/srv/app/app.sock',
-  port: -1,
-  addressType: -1,
-  index: 0,
-  asked: 'app.sock'
-}]] as [string, Buffer, string, Record<string, unknown>][]) {
+const tcp = (address: string, port: number, addressType: number | string = 4) => ({ address, port, addressType,
+  flags: 0, index: 0 })
+const place = (address: string, more = {}) => ({ address, port: -1, addressType: -1, index: 0, ...more })
+/** by what is bound */
+const ASKED: Record<string, [name: Buffer, protocol: string, expected: object]> = {
+  'a TCP port': [v4('0.0.0.0', 8000), 'TCP', tcp('0.0.0.0', 8000)],
+  'one of an address': [v4('127.0.0.1', 65_535), 'TCP', tcp('127.0.0.1', 65_535)],
+  'one of IPv6': [v6(ANY, 80), 'TCPv6', tcp('::', 80, 6)],
+  'one of an IPv6 address': [v6(LOOPBACK, 80), 'TCPv6', tcp('::1', 80, 6)],
+  'one of Multipath TCP, which Go asks for': [v6(ANY, 80), 'MPTCPv6', tcp('::', 80, 6)],
+  'a UDP port': [v4('0.0.0.0', 53), 'UDP', tcp('0.0.0.0', 53, 'udp4')],
+  'a path': [unix('/run/a b.sock'), 'UNIX-STREAM', place('/run/a b.sock')],
+  'a path from the working folder': [unix('app.sock'), 'UNIX', place('/srv/app/app.sock', { asked: 'app.sock' })]
+}
+for (const [what, [name, protocol, expected]] of Object.entries(ASKED)) {
   test(`${what} is asked for as a Node worker asks for it`, () => {
     assert.deepEqual(socketQuery(name, { protocol, isV6Only: () => false }, () => '/srv/app'), expected)
   })
@@ -53,17 +46,14 @@ test('a socket of IPv6 alone says so', () => {
     assert.equal(socketQuery(v6(ANY, 80), { protocol, isV6Only: () => true }, String)?.flags, 1)
 })
 
-for (const [what, name, protocol] of [['any free port', v4('0.0.0.0', 0), 'TCP'], ['the port of a look-up of a name',
-  v4('0.0.0.0', 0), 'UDP'], ['an abstract name', Buffer.from('\u0001\0\0name'), 'UNIX-STREAM'], [
-  'a datagram socket with a path',
-  unix('/run/log'),
-  'UNIX'.concat('-DGRAM')
-], ['a protocol of its own', v4('0.0.0.0', 80), 'SCTP'], ['another family', Buffer.from([16, 0, 0, 0, 1, 0, 0, 0]), ''],
-  ['what cannot be read', Buffer.alloc(0), 'TCP'], ['half an address', v4('0.0.0.0', 80).subarray(0, 6), 'TCP'], [
-  'a file that is no socket',
-  v4('0.0.0.0', 80),
-  ''
-]] as [string, Buffer, string][]) {
+const OWN: Record<string, [name: Buffer, protocol: string]> = { 'any free port': [v4('0.0.0.0', 0), 'TCP'],
+  'the port of a look-up of a name': [v4('0.0.0.0', 0), 'UDP'],
+  'an abstract name': [Buffer.from('\u0001\0\0name'), 'UNIX-STREAM'],
+  'a datagram socket with a path': [unix('/run/log'), 'UNIX-DGRAM'],
+  'a protocol of its own': [v4('0.0.0.0', 80), 'SCTP'], 'another family': [Buffer.from([16, 0, 0, 0, 1, 0, 0, 0]), ''],
+  'what cannot be read': [Buffer.alloc(0), 'TCP'], 'half an address': [v4('0.0.0.0', 80).subarray(0, 6), 'TCP'],
+  'a file that is no socket': [v4('0.0.0.0', 80), ''] }
+for (const [what, [name, protocol]] of Object.entries(OWN)) {
   test(`${what} stays the program's own`, () => {
     assert.equal(socketQuery(name, { protocol, isV6Only: () => false }, () => '/srv/app'), null)
   })

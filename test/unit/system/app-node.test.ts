@@ -4,7 +4,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { nativeModuleHint } from '../../../server/crashes/native-module.ts'
 import { chooseNode, isOldNode, pathWithNode, stripsTypes } from '../../../server/system/app-node.ts'
-import { tempFolder } from '../../support/folder.ts'
+import { tempFolder, writeFiles } from '../../support/folder.ts'
 
 const OWN = { file: process.execPath, version: process.versions.node }
 
@@ -20,10 +20,7 @@ function fakeNode (version: string, folder: string = tempFolder()): string {
 
 function folderWith (files: Record<string, string>): string {
   const folder = tempFolder()
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
-    writeFileSync(path.join(folder, name), text)
-  }
+  writeFiles(folder, files)
   return folder
 }
 

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { chmodSync, readFileSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
@@ -8,8 +7,9 @@ import { X509Certificate } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { test, type TestContext } from 'node:test'
 import { askSignInLink, askStatus } from '../../../server/system/other-deck.ts'
+import { listening } from '../../support/listening.ts'
 import { registered } from '../../support/registered.ts'
-import type { AddressInfo } from 'node:net'
+import type { RunningDeck } from '../../../server/system/running-decks.ts'
 
 const TLS = fileURLToPath(new URL('../../fixtures/tls/', import.meta.url))
 const CERT = readFileSync(path.join(TLS, 'cert.pem'))
@@ -34,13 +34,8 @@ async function startMaster (t: TestContext,
   const server = hasTls
     ? https.createServer({ cert: CERT, key: readFileSync(path.join(TLS, 'key.pem')) }, listener)
     : http.createServer(listener)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listening(t, server)
+  t.after(() => server.closeAllConnections())
   return { asked, port, adminUrl: `${hasTls ? 'https' : 'http'}://127.0.0.1:${port}` }
 }
 
@@ -84,21 +79,20 @@ test('the token goes to nobody but the very process that has registered the deck
   chmodSync(open.dataDir, 0o777)
   const empty = registered({ adminUrl })
   rmSync(path.join(empty.dataDir, 'admin.token'))
-  for (const [what, deck, reason] of [['a master that has ended', { ...own, master: { pid: 2 ** 30, startTime: null } },
-    /no master at the moment/], ['another process of its number', { ...own,
-    master: { pid: process.pid, startTime: 'another-boot:1' } }, /no master at the moment/], ['another machine', {
-    ...own,
-    adminUrl: `http://10.0.0.7:${port}`
-  }, /of this machine alone/], ['a name that only begins like this machine', { ...own,
-    adminUrl: `http://127.0.0.1.example.com:${port}` }, /of this machine alone/], ['a name before another one', {
-    ...own,
-    adminUrl: `http://127.0.0.1@example.com:${port}`
-  }, /of this machine alone/], ['https without a certificate of its own', { ...own,
-    adminUrl: `https://127.0.0.1:${port}` }, /which certificate/], ['a data folder that others can write', open,
-    /nobody else could have written/], ['a data folder without a token', empty,
-    /nobody else could have written/]] as const)
-  {
-    await assert.rejects(askStatus(deck, IN_TIME), { code: 'no-master', message: reason }, what)
+  const at = (host: string, scheme = 'http') => ({ ...own, adminUrl: `${scheme}://${host}:${port}` })
+  const nobody: Record<string, Record<string, RunningDeck>> = {
+    'no master at the moment': { 'a master that has ended': { ...own, master: { pid: 2 ** 30, startTime: null } },
+      'another process of its number': { ...own, master: { pid: process.pid, startTime: 'another-boot:1' } } },
+    'of this machine alone': { 'another machine': at('10.0.0.7'),
+      'a name that only begins like this machine': at('127.0.0.1.example.com'),
+      'a name before another one': at('127.0.0.1@example.com') },
+    'which certificate': { 'https without a certificate of its own': at('127.0.0.1', 'https') },
+    'nobody else could have written': { 'a data folder that others can write': open,
+      'a data folder without a token': empty }
+  }
+  for (const [reason, decks] of Object.entries(nobody)) {
+    for (const [what, deck] of Object.entries(decks))
+      await assert.rejects(askStatus(deck, IN_TIME), { code: 'no-master', message: new RegExp(reason) }, what)
   }
   assert.deepEqual(asked, [])
 })
@@ -113,28 +107,23 @@ test('over TLS it goes to the certificate that the master has named, and to no o
 })
 
 test('one that is slow, refuses, answers nonsense or without end does not answer', async (t) => {
-  for (const [what, answer, reason] of [['silence', () => {}, /nothing within 200 ms/], ['half an answer',
-    (_req, res) => {
-      res.write('{')
-    }, /does not answer/], ['a refusal', (_req, res) => {
-    res.writeHead(401).end('{}')
-  }, /refuses to answer \(HTTP 401\)/], ['a redirect', (_req, res) => {
-    res.writeHead(302, { location: 'https://evil.example/' }).end()
-  }, /HTTP 302/], ['no JSON', (_req, res) => {
-    res.end('<html>')
-  }, /does not answer/], ['no end', (_req, res) => {
+  const answers: [string, RegExp, (req: http.IncomingMessage, res: http.ServerResponse) => void, number?][] = [[
+    'silence',
+    /nothing within 200 ms/,
+    () => {},
+    200
+  ], ['half an answer', /does not answer/, (_req, res) => void res.write('{'), 200], ['a refusal',
+    /refuses to answer \(HTTP 401\)/, (_req, res) => void res.writeHead(401).end('{}')], ['a redirect', /HTTP 302/,
+    (_req, res) => void res.writeHead(302, { location: 'https://evil.example/' }).end()], ['no JSON', /does not answer/,
+    (_req, res) => void res.end('<html>')], ['no end', /does not answer/, (_req, res) => {
     const more = () => {
       while (!res.destroyed && res.write('x'.repeat(65_536)));
     }
     res.on('drain', more)
     more()
-  }, /does not answer/]] as [string, (req: http.IncomingMessage, res: http.ServerResponse) => void, RegExp][]) {
+  }]]
+  for (const [what, message, answer, timeoutMs = IN_TIME.timeoutMs] of answers) {
     const { adminUrl } = await startMaster(t, answer)
-    await assert.rejects(
-      askStatus(registered({ adminUrl }),
-        what === 'silence' || what === 'half an answer' ? { timeoutMs: 200 } : IN_TIME),
-      { code: 'no-master', message: reason },
-      what
-    )
+    await assert.rejects(askStatus(registered({ adminUrl }), { timeoutMs }), { code: 'no-master', message }, what)
   }
 })

@@ -9,6 +9,8 @@ import { sendRequest } from '../../../server/system/http.ts'
 import { identifyProcess, pidNamespace } from '../../../server/system/process-identity.ts'
 import { whyAbsent, whyNotTold } from '../../../server/system/recipient.ts'
 import { until } from '../../support/until.ts'
+import { listening } from '../../support/listening.ts'
+import { rows } from '../../support/rows.ts'
 import { lacksStrangers, nodeForOthers, OTHER_UID, startStranger } from '../../support/stranger.ts'
 import { fake } from '../../support/fake.ts'
 
@@ -19,15 +21,9 @@ const isLinux = process.platform === 'linux'
 
 for (const host of ['127.0.0.1', '::1']) {
   test(`a secret goes to a process of this user on ${host}`, { skip: !isLinux }, async (t) => {
-    const server = http.createServer((req, res) => {
-      res.end(req.headers.authorization)
-    })
-    t.after(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    await once(server.listen(0, host), 'listening')
-    const response = await sendRequest(urlOf(host, (server.address() as net.AddressInfo).port), { ...SECRET,
+    const server = http.createServer((req, res) => void res.end(req.headers.authorization))
+    t.after(() => server.closeAllConnections())
+    const response = await sendRequest(urlOf(host, await listening(t, server, host)), { ...SECRET,
       recipient: { processes: [HERE] } })
     assert.equal((await response.setEncoding('utf8').toArray()).join(''), 'Bearer secret')
   })
@@ -71,23 +67,25 @@ test('a connection that waits to be taken is told nothing: it could be anybody\'
     )
   })
 
-for (const [found, recipient, isPinned, expected] of [[0, {}, false, null], [OTHER_UID, {}, false, /another user/], [
-  OTHER_UID,
-  { owner: OTHER_UID },
-  false,
-  null
-], ['elsewhere', {}, false, /another machine/], ['elsewhere', {}, true, null], ['untold', {}, false, null], ['untold', {
-  pidNamespace: 'pid:[1]'
-}, false, /does not tell/], ['untold', { pidNamespace: 'pid:[1]' }, true, null], ['gone', {}, true,
-  /^ECONNRESET$/]] as [ReturnType<typeof otherEndOf>, object, boolean, RegExp | null][])
-{
-  test(`${found}${isPinned ? ' with the certificate of the master' : ''}, of a deck ${JSON.stringify(recipient)}: ${expected ?? 'may be told'}`, async () => {
-    const reason = await whyNotTold(fake({ destroyed: false }), { processes: [HERE], ...recipient }, { isPinned,
-      lookUp: () => found })
-    if (expected) assert.match(String(reason), expected)
-    else assert.equal(reason, null)
+// Whose the other end is, of a deck, with the certificate of its master or not, and why it is told nothing.
+for (const [found, recipient, isPinned, expected] of rows(`
+0            | {}                         | no  | may be told
+${OTHER_UID} | {}                         | no  | another user
+${OTHER_UID} | {"owner":${OTHER_UID}}     | no  | may be told
+elsewhere    | {}                         | no  | another machine
+elsewhere    | {}                         | yes | may be told
+untold       | {}                         | no  | may be told
+untold       | {"pidNamespace":"pid:[1]"} | no  | does not tell
+untold       | {"pidNamespace":"pid:[1]"} | yes | may be told
+gone         | {}                         | yes | ^ECONNRESET$`))
+  test(`${found}, of a deck ${recipient}, with its certificate: ${isPinned}: ${expected}`, async () => {
+    const lookUp = () => (/^\d/.test(found) ? Number(found) : found) as ReturnType<typeof otherEndOf>
+    const reason = await whyNotTold(fake({ destroyed: false }), { processes: [HERE], ...JSON.parse(recipient) }, {
+      isPinned: isPinned === 'yes',
+      lookUp
+    })
+    assert.match(reason ?? 'may be told', new RegExp(expected))
   })
-}
 
 test('a master that has ended is told nothing, whoever has its number by now; its keeper starts the next one', {
   skip: !isLinux

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { nextRun } from '../../../server/config/cron.ts'
 import { createTimetable, type Times } from '../../../server/system/timetable.ts'
 import { fake } from '../../support/fake.ts'
+import { rows } from '../../support/rows.ts'
 
 const NIGHTLY = '30 2 * * *'
 const MINUTE_MS = 60_000
@@ -56,13 +57,6 @@ function setUp (at: string, jobs: Record<string, Times>,
   }
 }
 
-/** The times at which a job was due between two moments. */
-function timesOf (cron: string, timeZone: string, from: string, to: string) {
-  const { due, pass } = setUp(from, { job: { cron, timeZone } })
-  pass(to)
-  return due.map((each) => each.split(' ')[1])
-}
-
 describe('a job is due', () => {
   test('at its time, once, and not before', () => {
     const { due, pass, timetable } = setUp('2026-05-01T02:00:00Z', { nightly: { cron: NIGHTLY } })
@@ -82,48 +76,33 @@ describe('a job is due', () => {
       'b 2026-05-01T02:20:00.000Z', 'b 2026-05-01T02:40:00.000Z'])
     assert.equal(timetable.nextAt('byHand'), null)
   })
-
-  test('in its own time zone', () => {
-    assert.deepEqual(timesOf('0 3 * * *', 'Asia/Tokyo', '2026-05-01T00:00:00Z', '2026-05-02T00:00:00Z'), [
-      '2026-05-01T18:00:00.000Z'
-    ])
-  })
 })
 
+/** expression, time zone, from, to, when it is due */
+const DUE = { 'in its own time zone': `
+0 3 * * *   | Asia/Tokyo       | 05-01T00:00 | 05-02T00:00 | 05-01T18:00`,
+  'a time that is left out in spring comes once, right after the gap, and the next day at its time': `
+30 2 * * *  | Europe/Berlin    | 03-28T12:00 | 03-30T12:00 | 03-29T01:00 03-30T00:30
+30 2 * * *  | America/New_York | 03-07T12:00 | 03-09T12:00 | 03-08T07:00 03-09T06:30`,
+  'a time that comes twice in autumn comes once': `
+30 2 * * *  | Europe/Berlin    | 10-24T12:00 | 10-26T12:00 | 10-25T00:30 10-26T01:30
+15 1 * * *  | America/New_York | 10-31T12:00 | 11-02T12:00 | 11-01T05:15 11-02T06:15`,
+  'one that is planned between the two is not due again': `
+30 2 * * *  | Europe/Berlin    | 10-25T00:45 | 10-26T00:00 |`, 'steps go on by real time': `
+*/30 * * * * | Europe/Berlin   | 03-29T00:00 | 03-29T03:00 | 03-29T00:30 03-29T01:00 03-29T01:30 03-29T02:00 03-29T02:30 03-29T03:00
+*/30 * * * * | Europe/Berlin   | 10-25T00:00 | 10-25T03:00 | 10-25T00:30 10-25T01:00 10-25T01:30 10-25T02:00 10-25T02:30 10-25T03:00` }
+
 describe('when clocks change', () => {
-  test('a time that is left out in spring comes once, right after the gap, and the next day at its time', () => {
-    assert.deepEqual(timesOf(NIGHTLY, 'Europe/Berlin', '2026-03-28T12:00:00Z', '2026-03-30T12:00:00Z'), [
-      '2026-03-29T01:00:00.000Z',
-      '2026-03-30T00:30:00.000Z'
-    ])
-    assert.deepEqual(timesOf(NIGHTLY, 'America/New_York', '2026-03-07T12:00:00Z', '2026-03-09T12:00:00Z'), [
-      '2026-03-08T07:00:00.000Z',
-      '2026-03-09T06:30:00.000Z'
-    ])
-  })
-
-  test('a time that comes twice in autumn comes once', () => {
-    assert.deepEqual(timesOf(NIGHTLY, 'Europe/Berlin', '2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z'), [
-      '2026-10-25T00:30:00.000Z',
-      '2026-10-26T01:30:00.000Z'
-    ])
-    assert.deepEqual(timesOf('15 1 * * *', 'America/New_York', '2026-10-31T12:00:00Z', '2026-11-02T12:00:00Z'), [
-      '2026-11-01T05:15:00.000Z',
-      '2026-11-02T06:15:00.000Z'
-    ])
-  })
-
-  test('one that is planned between the two is not due again', () => {
-    assert.deepEqual(timesOf(NIGHTLY, 'Europe/Berlin', '2026-10-25T00:45:00Z', '2026-10-26T00:00:00Z'), [])
-  })
-
-  test('steps go on by real time', () => {
-    for (const [from, to] of [['2026-03-29T00:00:00Z', '2026-03-29T03:00:00Z'], ['2026-10-25T00:00:00Z',
-      '2026-10-25T03:00:00Z']])
-    {
-      assert.equal(timesOf('*/30 * * * *', 'Europe/Berlin', from, to).length, 6)
-    }
-  })
+  for (const [title, table] of Object.entries(DUE)) {
+    test(title, () => {
+      for (const [cron, timeZone, from, to, expected] of rows(table)) {
+        const { due, pass } = setUp(`2026-${from}Z`, { job: { cron, timeZone } })
+        pass(`2026-${to}Z`)
+        assert.deepEqual(due.map((each) => each.slice('job 2026-'.length, 'job 2026-05-01T00:00'.length)),
+          expected.split(' ').filter(Boolean))
+      }
+    })
+  }
 })
 
 describe('what has come meanwhile', () => {

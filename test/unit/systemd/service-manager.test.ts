@@ -5,6 +5,7 @@ import { createEventStream } from '../../../server/events/stream.ts'
 import { createNotifier } from '../../../server/systemd/notify.ts'
 import { tellServiceManager } from '../../../server/systemd/service-manager.ts'
 import { fake, type Parts } from '../../support/fake.ts'
+import { rows } from '../../support/rows.ts'
 import type { Status } from '../../../server/deck.ts'
 
 const READY: Parts<Status> = { state: 'running', desiredWorkers: 2, readyWorkers: 2, rollout: null, workers: [] }
@@ -82,26 +83,21 @@ test('after an upgrade the master that leaves says no more, not even that it sto
   assert.deepEqual(told, [])
 })
 
-for (const [what, env, isKept, ticks] of [['every second of two', { WATCHDOG_USEC: '2000000' }, false, 6], [
-  'for this process',
-  { WATCHDOG_USEC: '2000000', WATCHDOG_PID: String(process.pid) },
-  false,
-  6
-], ['for the keeper that has started it', { WATCHDOG_USEC: '2000000', WATCHDOG_PID: String(process.ppid) }, true, 6], [
-  'not for a parent that is no keeper',
-  { WATCHDOG_USEC: '2000000', WATCHDOG_PID: String(process.ppid) },
-  false,
-  0
-], ['not where there is none', {}, false, 0], ['not where its time makes no sense', { WATCHDOG_USEC: 'soon' }, false,
-  0], ['nor for a time of nothing', { WATCHDOG_USEC: '0' }, false, 0]] as [string, Record<string, string>, boolean,
-    number][])
-{
+// In five seconds, by WATCHDOG_USEC and WATCHDOG_PID.
+for (const [what, time, pid, isKept, ticks] of rows(`
+every second of two                      | 2000000 |                 |      | 6
+for this process                         | 2000000 | ${process.pid}  |      | 6
+for the keeper that has started it       | 2000000 | ${process.ppid} | kept | 6
+not for a parent that is no keeper       | 2000000 | ${process.ppid} |      | 0
+not where there is none                  |         |                 |      | 0
+not where its time makes no sense        | soon    |                 |      | 0
+nor for a time of nothing                | 0       |                 |      | 0`))
   test(`the watchdog is fed: ${what}`, (t) => {
-    const { told, pass } = setUp(t, { env, isKept })
+    const env = { ...(time && { WATCHDOG_USEC: time }), ...(pid && { WATCHDOG_PID: pid }) }
+    const { told, pass } = setUp(t, { env, isKept: isKept === 'kept' })
     for (let second = 0; second < 5; second++) pass(1000)
-    assert.deepEqual(told, Array(ticks).fill('WATCHDOG=1'))
+    assert.deepEqual(told, Array(Number(ticks)).fill('WATCHDOG=1'))
   })
-}
 
 test('without NOTIFY_SOCKET nobody listens', () => {
   const events = { subscribe: () => assert.fail('it has subscribed') }

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { listedPath, quotedProgram, quotedWord, wholeLine } from '../../../server/systemd/unit-quoting.ts'
 import { runCliHere } from '../../support/cli-here.ts'
-import { tempFolder } from '../../support/folder.ts'
+import { tempFolder, writeFiles } from '../../support/folder.ts'
+import { rows } from '../../support/rows.ts'
 
 const ANALYZE = spawnSync('systemd-analyze', ['--version'], { stdio: 'ignore' }).status === 0
 
@@ -16,12 +17,8 @@ function folderWith (
     {}
 ) {
   const cwd = tempFolder()
-  const all = { [app]: '', ...(packageName ? { 'package.json': JSON.stringify({ name: packageName, main: app }) } : {}),
-    ...files }
-  for (const [name, content] of Object.entries(all)) {
-    mkdirSync(path.dirname(path.join(cwd, name)), { recursive: true })
-    writeFileSync(path.join(cwd, name), content)
-  }
+  writeFiles(cwd, { [app]: '', ...(packageName && { 'package.json': JSON.stringify({ name: packageName, main: app }) }),
+    ...files })
   return cwd
 }
 
@@ -135,26 +132,21 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
       uid === 0 ? [['yes'], []] : [[], [username]])
   })
 
-  for (const [words, message] of [[['systemd', 'no-such.js'],
-    /^clusterdeck: entry: expected a file, received .*no-such\.js, which does not exist\n$/], [['systemd', 'app.js',
-    '--socket', '70000'], /^clusterdeck: --socket: expected a port, an address .*, received "70000"\n$/], [['systemd',
-    'app.js', '--socket', 'localhost:3000'], /^clusterdeck: --socket: expected .*, received "localhost:3000"\n$/], [[
-    'systemd',
-    'app.js',
-    '--socket',
-    '/run/a\nExecStart=/bin/sh'
-  ], /^clusterdeck: --socket: expected no line breaks .*, received "\/run\/a\\nExecStart=\/bin\/sh"\n$/], [['systemd',
-    'app.js', '--user', 'web;id'], /^clusterdeck: --user: expected the name or number of a user, received "web;id"\n$/],
-    [['systemd', 'app.js', '--name', 'a/b'],
-      /^clusterdeck: --name: expected a name of letters, digits and \. _ -, received "a\/b"\n$/], [['systemd', 'app.js',
-    '--workers', 'three'], /^clusterdeck: --workers: expected .*, received "three"\n$/], [['systemd', 'app.js',
-    '--worker', '3'], /--workers/], [['systemd', 'app.js', '--', 'two\nlines'],
-    /^clusterdeck: an argument of the app: expected no line breaks .*, received "two\\nlines"\n$/]] as [string[],
-      RegExp][])
-  {
-    test(`${JSON.stringify(words.slice(1))}: one clear line, exit code 2`, async () => {
-      const { code, stdout, stderr } = await runCliHere(words, { cwd: folderWith() })
-      assert.match(stderr, message)
+  for (const [words, message] of rows(`
+no-such.js                                | entry: expected a file, received .*no-such\\.js, which does not exist
+app.js,--socket,70000                     | --socket: expected a port, an address .*, received "70000"
+app.js,--socket,localhost:3000            | --socket: expected .*, received "localhost:3000"
+app.js,--socket,/run/a\\nExecStart=/bin/sh  | --socket: expected no line breaks .*, received "/run/a\\\\nExecStart=/bin/sh"
+app.js,--user,web;id                      | --user: expected the name or number of a user, received "web;id"
+app.js,--name,a/b                         | --name: expected a name of letters, digits and \\. _ -, received "a/b"
+app.js,--workers,three                    | --workers: expected .*, received "three"
+app.js,--worker,3                         | .*--workers.*
+app.js,--,two\\nlines                     | an argument of the app: expected no line breaks .*, received "two\\\\nlines"`)) {
+    test(`${words}: one clear line, exit code 2`, async () => {
+      const { code, stdout, stderr } = await runCliHere(['systemd', ...words.replaceAll('\\n', '\n').split(',')], {
+        cwd: folderWith()
+      })
+      assert.match(stderr, new RegExp(`^clusterdeck: ${message}\n$`))
       assert.deepEqual([code, stdout], [2, ''])
     })
   }
@@ -175,13 +167,9 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
 })
 
 describe('quoting for systemd', () => {
-  for (const [text, word] of [['--workers', '--workers'], ['/srv/app/app.js', '/srv/app/app.js'], ['a b', '"a b"'], [
-    '50%',
-    '50%%'
-  ], ['$HOME', '"$$HOME"'], ['say "hi"', '"say \\"hi\\""'], ['back\\slash', '"back\\\\slash"'], ['it\'s', '"it\'s"'], [
-    ';',
-    '";"'
-  ], ['', '""'], ['é', '"é"']])
+  for (const [text, word] of Object.entries({ '--workers': '--workers', '/srv/app/app.js': '/srv/app/app.js',
+    'a b': '"a b"', '50%': '50%%', $HOME: '"$$HOME"', 'say "hi"': '"say \\"hi\\""', 'back\\slash': '"back\\\\slash"',
+    'it\'s': '"it\'s"', ';': '";"', '': '""', é: '"é"' }))
     test(`a word: ${JSON.stringify(text)}`, () => assert.equal(quotedWord('it', text), word))
 
   test('a program, in which no variable is looked for', () => {
@@ -193,10 +181,10 @@ describe('quoting for systemd', () => {
     assert.equal(listedPath('it', '/srv/a b'), '"/srv/a b"')
   })
 
-  for (const [what, quote] of [['a line break', () => quotedWord('it', 'a\nb')], ['a tab',
-    () => wholeLine('it', 'a\tb')], ['a space at the end of a line', () => wholeLine('it', '/srv/app ')], [
-    'a backslash at the end of a line',
-    () => wholeLine('it', '/srv/app\\')
-  ], ['a quote in a list of paths', () => listedPath('it', '/srv/"app"')]] as [string, () => string][])
+  const refused = { 'a line break': () => quotedWord('it', 'a\nb'), 'a tab': () => wholeLine('it', 'a\tb'),
+    'a space at the end of a line': () => wholeLine('it', '/srv/app '),
+    'a backslash at the end of a line': () => wholeLine('it', '/srv/app\\'),
+    'a quote in a list of paths': () => listedPath('it', '/srv/"app"') }
+  for (const [what, quote] of Object.entries(refused))
     test(`${what} is refused, as no unit file can hold it`, () => assert.throws(quote, { code: 'invalid-config' }))
 })

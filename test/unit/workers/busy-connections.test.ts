@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createBusyConnections } from '../../../workers/busy-connections.ts'
 import { watchRequests } from '../../../workers/requests.ts'
+import { listening } from '../../support/listening.ts'
 import { until } from '../../support/until.ts'
 
 const MANY = 100
@@ -60,16 +61,14 @@ async function setUp (t: TestContext) {
   const server = http.createServer((request, response) => {
     begun.push(String(request.url))
     setTimeout(() => response.end(`${request.url}\n`), 1)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as net.AddressInfo
+  })
+  const port = await listening(t, server)
   let onEnd: (connections: number) => void = () => {}
   let look: () => Promise<unknown> = () => wait(LOOK_MS)
   const busyConnections = createBusyConnections({ requests, isDraining: () => false,
     onEnd: (connections) => onEnd(connections), wait: () => look() })
   t.after(() => {
     requests.stop()
-    server.close()
     server.closeAllConnections()
   })
   return {

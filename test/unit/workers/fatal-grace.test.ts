@@ -65,16 +65,22 @@ async function request (port: number, url: string, child: ChildProcess): Promise
   }
 }
 
-for (const [app, url, flags = []] of [[COMMONJS, '/throw-in-timer'], [COMMONJS, '/throw-in-request'], [COMMONJS,
-  '/throw-string'], [COMMONJS, '/throw-with-cause'], [COMMONJS, '/reject'], [COMMONJS, '/reject', [
-  '--unhandled-rejections=strict'
-]],
-  ...['code', 'stack', 'stack-text', 'name-text', 'message-symbol', 'stack-symbol'].map((how) =>
-    [ES_MODULE, `/hostile-${how}`] as [string, string]
-  ), [ES_MODULE, '/throw'], [ES_MODULE, '/native'], [ES_MODULE, '/aggregate'], [ES_MODULE, '/own-handler'], [ES_MODULE,
-  '/exit-listener']] as [string, string, string[]?][])
+const OF_COMMONJS = ['/throw-in-timer', '/throw-in-request', '/throw-string', '/throw-with-cause', '/reject',
+  '/reject --unhandled-rejections=strict']
+const OF_MODULE = [
+  ...['code', 'stack', 'stack-text', 'name-text', 'message-symbol', 'stack-symbol'].map((how) => `/hostile-${how}`),
+  '/throw',
+  '/native',
+  '/aggregate',
+  '/own-handler',
+  '/exit-listener'
+]
+
+for (const [app, words] of [...OF_COMMONJS.map((each) => [COMMONJS, each]),
+  ...OF_MODULE.map((each) => [ES_MODULE, each])])
 {
-  test(`${path.extname(app)} ${url} ${flags.join(' ')} ends with the code and the text of plain node`, async () => {
+  const [url, ...flags] = words.split(' ')
+  test(`${path.extname(app)} ${words} ends with the code and the text of plain node`, async () => {
     const [plain, ours] = await Promise.all([die(app, url, { isPlain: true, flags }), die(app, url, { flags })])
     assert.deepEqual({ code: ours.code, signal: ours.signal, stderr: ours.stderr }, { code: plain.code,
       signal: plain.signal, stderr: plain.stderr })

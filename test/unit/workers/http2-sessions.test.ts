@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { createHttp2Sessions } from '../../../workers/http2-sessions.ts'
 import { createTurns } from '../../../workers/turns.ts'
 import { createLink } from '../../support/nats.ts'
+import { listening } from '../../support/listening.ts'
 import { rareTest } from '../../support/rare.ts'
-import type { AddressInfo } from 'node:net'
 
 const SPREAD_MS = 100
 /** Longer than a round of PINGs within a network, by far. */
@@ -15,11 +15,9 @@ const FAR_AWAY_MS = 600
 test('HTTP/2 clients are told one after the other to come back, and each stream is answered', async (t) => {
   let now = 1000
   const sessions = createHttp2Sessions({ turns: createTurns(() => now) })
-  const server = http2.createServer((_request, response) => response.end('ok')).listen(0, '127.0.0.1')
+  const server = http2.createServer((_request, response) => response.end('ok'))
   sessions.watch(server)
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listening(t, server)
   const clients = []
   // One after the other, so that the order of the sessions is known.
   for (let count = 0; count < 4; count++) {
@@ -43,11 +41,9 @@ test('HTTP/2 clients are told one after the other to come back, and each stream 
 
 rareTest('a client that is far away, with many streams under way, loses none of them', async (t) => {
   const sessions = createHttp2Sessions({ turns: createTurns() })
-  const server = http2.createServer((_request, response) => response.end('ok')).listen(0, '127.0.0.1')
+  const server = http2.createServer((_request, response) => response.end('ok'))
   sessions.watch(server)
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const link = await createLink(t, { to: (server.address() as AddressInfo).port, delayMs: FAR_AWAY_MS })
+  const link = await createLink(t, { to: await listening(t, server), delayMs: FAR_AWAY_MS })
   const client = http2.connect(link.url.replace(/^\w+/, 'http'))
   t.after(() => client.destroy())
   const counts = await Promise.all(Array.from({ length: 10 }, async (_, index) => {

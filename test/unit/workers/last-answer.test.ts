@@ -1,22 +1,20 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
 import { createLastAnswers } from '../../../workers/last-answer.ts'
 import { createTurns } from '../../../workers/turns.ts'
-import type { AddressInfo, Socket } from 'node:net'
+import { listening } from '../../support/listening.ts'
+import type { Socket } from 'node:net'
 
 const SPREAD_MS = 100
 
 test('clients are told one after the other to come back, and each that has been told has its last answer', async (t) => {
   const sockets: Socket[] = []
   const server = http.createServer((_request, response) => response.end('ok')).on('connection',
-    (socket) => sockets.push(socket)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
+    (socket) => sockets.push(socket))
+  const port = await listening(t, server)
   const agents = ['first', 'second', 'third', 'fourth'].map(() => new http.Agent({ keepAlive: true, maxSockets: 1 }))
   t.after(() => agents.forEach((agent) => agent.destroy()))
-  const { port } = server.address() as AddressInfo
   const ask = (agent: http.Agent) =>
     new Promise((resolve, reject) => {
       http.get({ port, agent }, (response) => response.resume().on('end', () => resolve(response.headers.connection)))

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { tempFolder } from '../../support/folder.ts'
+import { tempFolder, writeFiles } from '../../support/folder.ts'
 
 const MODULE = new URL('../../../workers/loaded-files.ts', import.meta.url).href
 const PRELUDE = `
@@ -26,12 +25,7 @@ function run (files: Record<string, string>, execArgv: string[] = [],
   entry: string = 'app.js'): { folder: string, said: (string[] & { files: string[] })[] }
 {
   const folder = tempFolder()
-  for (const [name, text] of Object.entries({ 'package.json': '{ "type": "module" }', ...files,
-    'app.js': PRELUDE + files['app.js'] }))
-  {
-    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
-    writeFileSync(path.join(folder, name), text)
-  }
+  writeFiles(folder, { 'package.json': '{ "type": "module" }', ...files, 'app.js': PRELUDE + files['app.js'] })
   const preload = entry === 'app.js' ? [] : ['--import', path.join(folder, 'app.js')]
   const output = execFileSync(process.execPath, [...execArgv, ...preload, path.join(folder, entry)], { encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'] })

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import net from 'node:net'
 import { test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { loadConnectionCalls, type ConnectionCalls } from '../../../workers/connection-calls.ts'
 import { createPassing } from '../../../workers/passing.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { listening } from '../../support/listening.ts'
 import { withoutNativeCalls } from '../../support/service-manager.ts'
 
 type Passed = Parameters<Parameters<typeof createPassing>[0]['onPassed']>[0]
@@ -26,10 +28,8 @@ test(
       passed.push(each)
       onEach()
     }, onProblem })
-    const server = net.createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    t.after(() => server.close())
-    const { port } = server.address() as net.AddressInfo
+    const server = net.createServer({ pauseOnConnect: true })
+    const port = await listening(t, server)
 
     const [clients, sockets] = [[], []] as [net.Socket[], net.Socket[]]
     for (let index = 0; index < 40; index++) {
@@ -42,9 +42,7 @@ test(
       const bytes = Buffer.alloc(index % 10 === 0 ? 500_000 : index, index)
       let outcome
       while ((outcome = one.pass(2, { key: `socket ${index % 3}`, fd: Number(socket._handle?.fd), bytes })) === 'busy')
-        await new Promise((resolve) => {
-          setTimeout(resolve, 1)
-        })
+        await wait(1)
       assert.equal(outcome, 'passed')
       socket.destroy()
     }

@@ -4,6 +4,7 @@ import http from 'node:http'
 import net from 'node:net'
 import { test } from 'node:test'
 import { readBeforeTimeout } from '../../../workers/read-before-timeout.ts'
+import { listening } from '../../support/listening.ts'
 
 readBeforeTimeout()
 
@@ -13,9 +14,7 @@ const ASK = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 test('a request that came while the process was busy for longer than the keep-alive timeout is answered; a connection that is idle for so long ends', async (t) => {
   const server = http.createServer((_, response) => response.end('hello'))
   Object.assign(server, { keepAliveTimeout: TIMEOUT_MS, keepAliveTimeoutBuffer: 0 })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.after(() => server.close())
-  const client = net.connect((server.address() as net.AddressInfo).port, '127.0.0.1')
+  const client = net.connect(await listening(t, server), '127.0.0.1')
   await once(client, 'connect')
   client.write(ASK)
   assert.match(String(await once(client, 'data')), /hello$/)

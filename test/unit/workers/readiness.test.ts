@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { isHttp } from '../../../workers/listen.ts'
 import { createProbeClient } from '../../../workers/probe-client.ts'
 import { createReadiness } from '../../../workers/readiness.ts'
+import { listening } from '../../support/listening.ts'
 import type { ProbeSettings } from '../../../workers/protocol.ts'
 
 type Report = { probe: string, warmupFailed: string | null }
@@ -14,15 +15,12 @@ type Report = { probe: string, warmupFailed: string | null }
 /** Asks servers of this process as a worker asks its own. */
 function setUp (t: TestContext, settings: Partial<ProbeSettings> = {}) {
   const seen: string[] = []
-  let tellReady: (report: Report) => void
-  const ready = new Promise<Report>((resolve) => {
-    tellReady = resolve
-  })
+  const { promise: ready, resolve: tellReady }: PromiseWithResolvers<Report> = Promise.withResolvers()
   const all = { path: '/health', status: ['200-399'], intervalMs: 10, timeoutMs: 10_000, warmup: [], warmupRounds: 1,
     ...settings }
   const readiness = createReadiness(all, { createClient: createProbeClient, onSeen: (text) => {
     seen.push(text)
-  }, onReady: (report) => tellReady(report) })
+  }, onReady: tellReady })
   t.after(readiness.stop)
   return {
     readiness,
@@ -30,9 +28,7 @@ function setUp (t: TestContext, settings: Partial<ProbeSettings> = {}) {
     ready,
     /** @returns it listens, and that is told */
     async listen<T extends net.Server> (server: T): Promise<T> {
-      server.listen(0, '127.0.0.1')
-      t.after(() => server.close())
-      await once(server, 'listening')
+      await listening(t, server)
       if (isHttp(server)) readiness.listening(server, 'http://localhost:3000')
       return server
     }

@@ -8,26 +8,26 @@ import https from 'node:https'
 import net from 'node:net'
 import { PassThrough } from 'node:stream'
 import { test, type TestContext } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import tls from 'node:tls'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { BOUNDS_MS } from '../../../workers/histogram.ts'
 import { STATUS_CLASSES } from '../../../workers/protocol.ts'
 import { watchRequests } from '../../../workers/requests.ts'
+import { listening } from '../../support/listening.ts'
 import { until } from '../../support/until.ts'
 
 /** A server that answers when it is told to, watched as inside a worker. */
 async function setUp (t: TestContext) {
   const clock = { ms: 0 }
   const requests = watchRequests({ now: () => clock.ms })
-  const server = http.createServer().listen(0)
+  const server = http.createServer()
+  const port = await listening(t, server)
   t.after(() => {
     requests.stop()
     server.closeAllConnections()
-    server.close()
   })
-  await once(server, 'listening')
-  const { port } = server.address() as net.AddressInfo
   return { requests, server, clock,
     nextRequest: () => once(server, 'request') as Promise<[http.IncomingMessage, http.ServerResponse]>,
     connect: () => net.connect(port, '127.0.0.1').on('error', () => {}) }
@@ -98,9 +98,7 @@ test('a request whose connection goes first is aborted, and leaves nothing behin
   assert.equal(requests.count(), 0)
   assert.deepEqual(requests.inFlight(), [])
   response.end('too late')
-  await new Promise((resolve) => {
-    setImmediate(resolve)
-  })
+  await turn()
   assert.deepEqual(classesOf(requests), { aborted: 1, answered: 0 })
 })
 
@@ -123,9 +121,7 @@ test('nothing is kept of a connection that has gone', async (t) => {
   })()
   server.removeAllListeners('request')
   for (let n = 0; n < 20 && kept.deref(); n++) {
-    await new Promise((resolve) => {
-      setImmediate(resolve)
-    })
+    await turn()
     collectGarbage()
   }
   assert.equal(kept.deref(), undefined)
@@ -185,13 +181,9 @@ for (const [kind, create] of Object.entries(SERVERS)) {
     const server = create((request, response) => {
       if (request.url === '/never') return request.socket.destroy()
       response.writeHead(request.url === '/missing' ? 404 : 200).end('.')
-    }).listen(0, '127.0.0.1')
-    t.after(() => {
-      requests.stop()
-      server.close()
     })
-    await once(server, 'listening')
-    const { port } = server.address() as net.AddressInfo
+    t.after(requests.stop)
+    const port = await listening(t, server)
     const socket = kind === 'of TLS'
       ? tls.connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
       : net.connect(port, '127.0.0.1')
@@ -220,9 +212,7 @@ for (const [kind, create] of Object.entries(SERVERS)) {
     const closed = once(socket, 'close')
     socket.on('error', () => {}).write('GET /never HTTP/1.1\r\nHost: x\r\n\r\n')
     await closed
-    await new Promise((resolve) => {
-      setImmediate(resolve)
-    })
+    await turn()
     assert.deepEqual([requests.count(), classesOf(requests)], [0, { '2xx': 20, '4xx': 6, answered: 26, aborted: 1 }])
   })
 }
@@ -234,9 +224,7 @@ test('an answer that is given no connection of a client, as tests of an app make
   const [request, response] = await asked
   response.end()
   await once(response, 'finish')
-  await new Promise((resolve) => {
-    setImmediate(resolve)
-  })
+  await turn()
   const made = new http.ServerResponse(request)
   made.assignSocket(new PassThrough() as object as net.Socket)
   assert.deepEqual([requests.count(), classesOf(requests)], [0, { '2xx': 1, answered: 1 }])
@@ -259,13 +247,11 @@ test('counts the streams of HTTP/2, answered and reset', {
   const requests = watchRequests()
   const server = http2.createServer((request, response) => {
     if (request.url !== '/slow') response.writeHead(404).end()
-  }).listen(0)
-  await once(server, 'listening')
-  const session = http2.connect(`http://localhost:${(server.address() as net.AddressInfo).port}`)
+  })
+  const session = http2.connect(`http://127.0.0.1:${await listening(t, server)}`)
   t.after(() => {
     requests.stop()
     session.destroy()
-    server.close()
   })
   const quick = session.request({ ':path': '/quick' })
   await once(quick.resume(), 'close')

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import path from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import express from 'express'
 import fastify from 'fastify'
@@ -12,6 +10,8 @@ import { foldedHash, foldPath } from '../../../workers/folded-path.ts'
 import { MAX_ROUTES } from '../../../workers/protocol.ts'
 import { watchRequests } from '../../../workers/requests.ts'
 import { createRoutes } from '../../../workers/routes.ts'
+import { tempFolder, writeFiles } from '../../support/folder.ts'
+import { rows } from '../../support/rows.ts'
 import { until } from '../../support/until.ts'
 import type { AddressInfo } from 'node:net'
 
@@ -31,7 +31,7 @@ async function startCounting (t: TestContext, makeApp: () => http.Server | Promi
   const { port } = server.address() as AddressInfo
 
   return async (...paths: string[]) => {
-    for (const path of paths) await ask(port, path)
+    for (const each of paths) await ask(port, each)
     await until(() => requests.count() === 0, 'all is answered')
     return Object.fromEntries(
       (requests.take().routes ?? []).map(({ route, errors, latency }) => [route, [latency.filter((_, index) =>
@@ -97,11 +97,8 @@ describe('counts answers by the route that the framework has matched, also where
 })
 
 test('counts answers of Koa by what its router has matched', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'clusterdeck-koa-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  const file = join(folder, 'koa', 'lib', 'application.js')
-  await mkdir(join(folder, 'koa', 'lib'), { recursive: true })
-  await writeFile(file, 'module.exports = class { createContext (req, res) { return { req, res } } }')
+  const file = path.join(tempFolder(), 'koa', 'lib', 'application.js')
+  writeFiles('/', { [file]: 'module.exports = class { createContext (req, res) { return { req, res } } }' })
   const Application = createRequire(import.meta.url)(file)
   const app = new Application()
   const count = await startCounting(t, () =>
@@ -124,15 +121,20 @@ test('counts at most 200 routes by themselves, and all others as one', async (t)
 })
 
 test('folds the segments of a path that look like ids', () => {
-  for (const [path, folded] of [['/', '/'], ['/users?page=2', '/users'], ['/v1/users/42/posts/7?x',
-    '/v1/users/:id/posts/:id'], ['/files/8f14e45f-ceea-467f-a6d5-1c2d3e4f5a6b', '/files/:id'], [
-    '/verify/ada@example.org',
-    '/verify/:id'
-  ], ['/verify/ada%40example.org', '/verify/:id'], ['/reset/ZmFrZVJlc2V0VG9rZW4x', '/reset/:id'], ['/oauth2/callback',
-    '/oauth2/callback'], ['/a/b/c/d/e/f/g/h/i/j', '/a/b/c/d/e/f/g/h/*'], ['*', '*'], ['http://elsewhere/x', '*'], [
-    `/${'x'.repeat(33)}`,
-    '/:id'
-  ], ['/some-words-of-a-title', '/some-words-of-a-title']]) assert.equal(foldPath(path), folded, path)
+  for (const [path, folded] of rows(`
+/                                               | /
+/users?page=2                                   | /users
+/v1/users/42/posts/7?x                          | /v1/users/:id/posts/:id
+/files/8f14e45f-ceea-467f-a6d5-1c2d3e4f5a6b     | /files/:id
+/verify/ada@example.org                         | /verify/:id
+/verify/ada%40example.org                       | /verify/:id
+/reset/ZmFrZVJlc2V0VG9rZW4x                     | /reset/:id
+/oauth2/callback                                | /oauth2/callback
+/a/b/c/d/e/f/g/h/i/j                            | /a/b/c/d/e/f/g/h/*
+*                                               | *
+http://elsewhere/x                              | *
+/${'x'.repeat(33)}                              | /:id
+/some-words-of-a-title                          | /some-words-of-a-title`)) assert.equal(foldPath(path), folded, path)
 })
 
 test('finds paths by a number that is the same for those that fold alike, and another for others', () => {
