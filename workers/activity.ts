@@ -1,4 +1,8 @@
+import { subscribe } from 'node:diagnostics_channel'
+import { errorMonitor } from 'node:events'
 import { clearTimeout, setTimeout } from 'node:timers'
+import { privateField } from './private-field.ts'
+import type { Worker as Thread } from 'node:worker_threads'
 import type { Channel } from './channel.ts'
 
 const FIRST_LOOK_MS = 250
@@ -18,9 +22,10 @@ const SERVERS = ['NativeModule _http_server', 'NativeModule internal/http2/core'
  * of an HTTP server, so it is not one that is slow to start.
  * @param how `onIdle`: it has bound a port of UDP, and nothing comes after that
  */
-export function tellActivity (channel: Channel, threads: { areHolding: () => boolean },
+export function tellActivity (channel: Channel,
   { servesDatagrams, onIdle }: { servesDatagrams: () => boolean, onIdle: () => void })
 {
+  const threads = watchThreads(channel)
   let told = ''
   let before = performance.eventLoopUtilization()
   let idleSince = performance.now()
@@ -52,4 +57,34 @@ export function tellActivity (channel: Channel, threads: { areHolding: () => boo
 export function holdsServer (): boolean {
   const { moduleLoadList } = process
   return moduleLoadList === undefined || SERVERS.some((name) => moduleLoadList.includes(name))
+}
+
+/**
+ * The threads that the app starts. Node names none of them among the active resources of a process, and a server in one
+ * is no server of this process: node:cluster knows nothing of it.
+ */
+function watchThreads (channel: Channel) {
+  const threads: Set<Thread> = new Set()
+  subscribe('worker_threads', ({ worker: thread }) => {
+    threads.add(thread)
+    thread.once('exit', () => threads.delete(thread))
+    // This listener changes nothing about whether the app handles the error.
+    thread.on(errorMonitor, (error) => {
+      if (error?.code === 'EADDRINUSE' && error.syscall === 'listen')
+        channel.send({ type: 'thread-port-taken', message: String(error.message) })
+    })
+  })
+
+  return {
+    /** Tells whether the process lives on for one of them; for an idle pool, which is unref()ed, it does not */
+    areHolding: (): boolean => [...threads].some(isHolding)
+  }
+}
+
+/** Node has no public name for it. Returns true where it cannot be known. */
+function isHolding (thread: Thread): boolean {
+  const handle: { hasRef?: () => boolean } | null | undefined = privateField(thread, 'kHandle')
+  // It has ended.
+  if (handle === null) return false
+  return handle?.hasRef?.() ?? true
 }

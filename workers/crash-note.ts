@@ -1,5 +1,9 @@
+import { writeFileSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { listRequests, type OpenRequest } from './request-list.ts'
+import type { Channel } from './channel.ts'
+import type { createFatalGrace } from './fatal-grace.ts'
+import type { Requests } from './requests.ts'
 
 const MAX_TEXT_CHARS = 16_384
 const MAX_NAME_CHARS = 200
@@ -25,6 +29,43 @@ export type CrashNote = {
   memory: Record<string, number>
 }
 type ErrorLink = { depth: number, errorName: string, errorMessage: string, stack: string | null }
+
+/**
+ * Leaves the error that ends this process in a file for the master. Written synchronously: what a dying process sends
+ * over IPC can be lost with it, so that is the way only where there is no other. The 'uncaughtExceptionMonitor' changes
+ * nothing of Node's own handling; an app with a handler of its own may live on, so the record says when it was written.
+ */
+export function recordCrashes (file: string,
+  { channel, requests, fatalGrace }: { channel: Channel, requests: Requests,
+    fatalGrace: ReturnType<typeof createFatalGrace> })
+{
+  process.on('uncaughtExceptionMonitor', (error, origin) => {
+    // Only the first error ended the process; others may follow from it.
+    if (fatalGrace.isDying()) return fatalGrace.endNow()
+    const note = takeNote(error, origin)
+    if (note) leaveNote(note)
+    fatalGrace.begin(error, origin, note)
+  })
+
+  function takeNote (error: unknown, origin: string) {
+    try {
+      return describeCrash(error, origin, requests.inFlight())
+    } catch {
+      // The app may have replaced what is used here. The error still reaches stderr, and the exit code reaches the
+      // master.
+      return null
+    }
+  }
+
+  function leaveNote (note: CrashNote) {
+    try {
+      writeFileSync(file, JSON.stringify(note), { mode: 0o600 })
+    } catch {
+      // ENOSPC; EACCES where the app has dropped its privileges since.
+      channel.send({ type: 'crash-note', note })
+    }
+  }
+}
 
 /** `error`: anything may be thrown, and its getters may throw again; `origin`: as Node tells it */
 export function describeCrash (error: unknown, origin: string,

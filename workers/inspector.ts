@@ -1,4 +1,6 @@
 import inspector from 'node:inspector'
+import { lookAtTurnOfSecond } from './look-together.ts'
+import type { Channel } from './channel.ts'
 
 /**
  * The master sends SIGUSR1 to a process that hangs, which opens its inspector. On the default port only the first
@@ -16,4 +18,22 @@ export function isInspected (): boolean {
 /** Closes an inspector that was opened while this process hung, so that nobody else finds it. */
 export function closeInspector () {
   if (isInspected()) inspector.close()
+}
+
+/** Tells the master whether a debugger holds this worker, whose silence means nothing then. */
+export function tellInspection (channel: Channel) {
+  let wasInspected = false
+  letInspectorTakeAnyPort()
+  look()
+  lookAtTurnOfSecond(look)
+  channel.on('close-inspector', () => {
+    closeInspector()
+    look()
+  })
+
+  function look () {
+    if (isInspected() === wasInspected) return
+    wasInspected = !wasInspected
+    channel.send({ type: 'inspected', isInspected: wasInspected })
+  }
 }

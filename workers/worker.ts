@@ -4,23 +4,22 @@ import { holdsServer, tellActivity } from './activity.ts'
 import { keepAppChannel } from './app-channel.ts'
 import { tellAppMetrics } from './app-metrics.ts'
 import { createBusyConnections } from './busy-connections.ts'
-import { tellState } from './heartbeat.ts'
-import { replaceBeforeLeaving } from './asked-to-leave.ts'
 import { openChannel } from './channel.ts'
-import { recordCrashes } from './crash.ts'
+import { recordCrashes } from './crash-note.ts'
 import { answerDiagnostics } from './diagnostics.ts'
 import { createDrain } from './drain.ts'
 import { tellDraining } from './drain-notice.ts'
 import { createAcceptDeferral, createReceiveDeferral } from './defer-accept.ts'
-import { endWhenDone } from './end-when-done.ts'
 import { createEvenAccept } from './even-accept.ts'
 import { createFatalGrace } from './fatal-grace.ts'
 import { outliveFullDisk } from './full-disk.ts'
+import { tellInspection } from './inspector.ts'
 import { isHttp, shareSockets, watchDatagramServers, watchServers, whenServing } from './listen.ts'
 import { createLastHeap } from './last-heap.ts'
 import { createLatePorts } from './late-ports.ts'
 import { tellLoadedFiles } from './loaded-files.ts'
 import { outliveMaster } from './orphan.ts'
+import { endWhenDone, replaceBeforeLeaving } from './own-end.ts'
 import { keepOwnListeners } from './own-listeners.ts'
 import { arePreloading } from './preloads.ts'
 import { createProbeClient } from './probe-client.ts'
@@ -32,7 +31,6 @@ import { createRoutes } from './routes.ts'
 import { createSessions, NO_SESSIONS } from './sessions.ts'
 import { standBy } from './standby.ts'
 import { createTermination } from './termination.ts'
-import { watchThreads } from './threads.ts'
 import { sendVitals } from './vitals.ts'
 import type { Server } from 'node:net'
 import type { BootSettings } from './protocol.ts'
@@ -126,14 +124,13 @@ export function startWorker (settings: BootSettings) {
   })
   channel.send({ type: 'hello' })
   const vitals = sendVitals({ channel, requests, servers: drain.servers })
-  tellState(channel)
+  tellInspection(channel)
   limitRequests(maxRequests)
   channel.on('limits', (limits) => {
     graceMs = limits.graceMs
     limitRequests(limits.maxRequests)
   })
-  const activity = tellActivity(channel, watchThreads(channel), { servesDatagrams: () => mayServeDatagrams,
-    onIdle: serve })
+  const activity = tellActivity(channel, { servesDatagrams: () => mayServeDatagrams, onIdle: serve })
   replaceBeforeLeaving({ ask () {
     naturalEnd?.hold()
     channel.send({ type: 'leaving' })
