@@ -22,7 +22,9 @@ const VIEWS: Record<string, (pool: Simulation) => unknown> = { rollout: ({ rollo
   endsIn: ({ state, at }) => `${secondsBetween(at, state.rollout?.canaryEndsAt)} s`,
   pausedFor: ({ state, at }) => `${-secondsBetween(at, state.rollout?.pausedAt)} s`,
   slots: ({ state }) => state.slots.map(({ release }) => release), serving: (pool) => pool.serving(),
-  retryIn: ({ state, at }) => `${secondsBetween(at, state.slots[0].retryAt)} s`,
+  restarts: ({ state }) => snapshotOf(state).workers.map(({ restarts }) => restarts),
+  crashLooping: ({ state }) => snapshotOf(state).workers[0].crashLooping,
+  retryIn: ({ state, at }) => `${secondsBetween(at, snapshotOf(state).workers[0].retryAt)} s`,
   held: ({ state }) => snapshotOf(state).workers.find(({ holds }) => holds)?.holds?.webSockets,
   keptFor: ({ state, at }) =>
     `${secondsBetween(at, snapshotOf(state).workers.find(({ keptUntil }) => keptUntil)?.keptUntil)} s`,

@@ -9,11 +9,11 @@ replaces a killed worker at once, and the next death in a row after 100 ms, 200 
   1 worker; 1 exits SIGKILL    | worker.restarted detail.delayMs=0; worker.exited 1 cause=killed
   settle; 2 exits SIGKILL      | worker.restarted detail.delayMs=100; [backoff]; retry:1 in 100 ms; retryIn = 0.1 s
   next; settle; 3 exits SIGKILL  | worker.restarted detail.delayMs=200
-  next; settle; 4 exits SIGKILL  | worker.restarted detail.delayMs=400; state.slots.0.restarts = 4
+  next; settle; 4 exits SIGKILL  | worker.restarted detail.delayMs=400; restarts = 4
 says crash-looping when the intensity is exceeded, goes on trying, and forgives after a minute up
-  1 worker starting; crash-loop 6  | 1 x worker.crash-looping; state.slots.0.record.crashLooping = true
-  next; settle                 | ready = 1; state.slots.0.record.crashLooping = true
-  next                         | worker.recovered; state.slots.0.record.crashLooping = false
+  1 worker starting; crash-loop 6  | 1 x worker.crash-looping; crashLooping = true
+  next; settle                 | ready = 1; crashLooping = true
+  next                         | worker.recovered; crashLooping = false
   7 exits 1                    | worker.restarted detail.delayMs=0
 tells a death before readiness from a crash, and an unexpected exit 0 from a wanted one
   1 worker starting; 1 exits 1  | worker.exited 1 cause=boot-failure

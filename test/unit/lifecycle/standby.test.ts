@@ -21,7 +21,7 @@ are none unless they are wanted
 take over the slot of a worker that dies, and the next one is forked once that is ready
   2 workers with 1 standby; 2 exits SIGKILL  | [1 ready] [3 starting]; promote 3 slot=2; ready:3
     | worker.promoted 3 slot=2 "standby worker 3 took over slot 2"
-  3 ready           | [1 ready] [3 ready] {4 starting}; state.slots.1.restarts = 1
+  3 ready           | [1 ready] [3 ready] {4 starting}; restarts = 0 1
 take over from who hangs
   2 workers with 1 standby; 1 silent    | serving = 3 2
 take over from who is ended by an exception
