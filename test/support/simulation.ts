@@ -118,6 +118,9 @@ export function simulate (
       return state
     },
     /** As others see it. */
+    get view () {
+      return snapshotOf(state)
+    },
     get rollout () {
       return snapshotOf(state).rollout
     },

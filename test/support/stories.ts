@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { EVENT_TYPES } from '../../server/events/kinds.ts'
-import { snapshotOf } from '../../server/lifecycle/snapshot.ts'
 import { fieldOf, happen, isField, msOf, partsOf, type Fields, type Words } from './happenings.ts'
 import { OPTIONS, simulate, type Simulation } from './simulation.ts'
 import type { LifecycleOptions, Refusal } from '../../server/lifecycle/state.ts'
@@ -22,16 +21,15 @@ const VIEWS: Record<string, (pool: Simulation) => unknown> = { rollout: ({ rollo
   endsIn: ({ state, at }) => `${secondsBetween(at, state.rollout?.canaryEndsAt)} s`,
   pausedFor: ({ state, at }) => `${-secondsBetween(at, state.rollout?.pausedAt)} s`,
   slots: ({ state }) => state.slots.map(({ release }) => release), serving: (pool) => pool.serving(),
-  restarts: ({ state }) => snapshotOf(state).workers.map(({ restarts }) => restarts),
-  crashLooping: ({ state }) => snapshotOf(state).workers[0].crashLooping,
-  retryIn: ({ state, at }) => `${secondsBetween(at, snapshotOf(state).workers[0].retryAt)} s`,
-  held: ({ state }) => snapshotOf(state).workers.find(({ holds }) => holds)?.holds?.webSockets,
-  keptFor: ({ state, at }) =>
-    `${secondsBetween(at, snapshotOf(state).workers.find(({ keptUntil }) => keptUntil)?.keptUntil)} s`,
-  drifted: ({ state }) => snapshotOf(state).workers.filter(({ drifted }) => drifted).map(({ id }) => id),
-  ready: ({ state }) => snapshotOf(state).readyWorkers, finished: ({ state }) => snapshotOf(state).finishedWorkers,
-  phase: ({ state }) => snapshotOf(state).state, problem: ({ state }) => snapshotOf(state).standby.problem,
-  release: ({ state }) => state.release.id, recycling: ({ state }) => state.recycling?.worker,
+  restarts: ({ view }) => view.workers.map(({ restarts }) => restarts),
+  crashLooping: ({ view }) => view.workers[0].crashLooping,
+  retryIn: ({ view, at }) => `${secondsBetween(at, view.workers[0].retryAt)} s`,
+  held: ({ view }) => view.workers.find(({ holds }) => holds)?.holds?.webSockets,
+  keptFor: ({ view, at }) => `${secondsBetween(at, view.workers.find(({ keptUntil }) => keptUntil)?.keptUntil)} s`,
+  drifted: ({ view }) => view.workers.filter(({ drifted }) => drifted).map(({ id }) => id),
+  ready: ({ view }) => view.readyWorkers, finished: ({ view }) => view.finishedWorkers, phase: ({ view }) => view.state,
+  problem: ({ view }) => view.standby.problem, release: ({ state }) => state.release.id,
+  recycling: ({ state }) => state.recycling?.worker,
   due: ({ state }) => Object.values(state.workers).filter(({ due }) => due).map(({ id }) => id),
   guard: ({ state: { guard } }) => guard && (guard.isTripped ? 'tripped' : 'watching') }
 
@@ -175,8 +173,7 @@ function isEvent (type: string): boolean {
   return isOne
 }
 
-function livingOf ({ state }: Simulation): string {
-  const { workers, standby } = snapshotOf(state)
+function livingOf ({ view: { workers, standby } }: Simulation): string {
   const slots = [...Map.groupBy(workers, ({ slot }) => slot).values()].map((own) => `[${own.map(rowOf).join(', ')}]`)
   const standbys = standby.workers.length > 0 ? [`{${standby.workers.map(rowOf).join(', ')}}`] : []
   return [...slots, ...standbys].join(' ')

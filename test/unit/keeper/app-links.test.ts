@@ -5,7 +5,7 @@ import { constants } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createSockets } from '../../../server/cluster/sockets.ts'
+import { createSockets, type Keeper } from '../../../server/cluster/sockets.ts'
 import { createAppLinks } from '../../../server/keeper/app-links.ts'
 import { fakeHandle } from '../../support/socket-handle.ts'
 import { fake } from '../../support/fake.ts'
@@ -86,7 +86,7 @@ test('an app that comes from a deck gets the sockets that it had there, and know
 })
 
 test('an app that is forgotten leaves nothing with the keeper, whether it was open or not', () => {
-  const { keeper, links, handles } = setUp(['of shop app x', 'of blog app x'], { blog: 'a checkpoint' })
+  const { keeper, links, handles } = setUp(['of shop app x', 'of blog app x'], { contents: { blog: 'a checkpoint' } })
   const shop = links.of('shop')
   shop.hold('slot 1 x', fakeHandle())
   keeper.told.length = 0
@@ -101,7 +101,9 @@ test('an app that is forgotten leaves nothing with the keeper, whether it was op
 })
 
 test('what belongs to apps that nobody knows any more is dropped', () => {
-  const { keeper, links } = setUp(['of shop app x', 'of blog app x', 'admin 127.0.0.1:9777'], { shop: 'a', old: 'b' })
+  const { keeper, links } = setUp(['of shop app x', 'of blog app x', 'admin 127.0.0.1:9777'], {
+    contents: { shop: 'a', old: 'b' }
+  })
   links.dropUnknown(['shop', 'new'])
   assert.deepEqual(keeper.told, [['drop', 'of blog app x'], ['remember', 'blog', null], ['saved', 'blog'], ['remember',
     'old', null], ['saved', 'old']])
@@ -185,7 +187,7 @@ test('the next master serves once all do that take part, whichever is the last; 
 })
 
 test('an app is opened beside another master until that has gone, and then as in any other', () => {
-  const { keeper, links } = setUp([], {}, {}, { role: 'next' })
+  const { keeper, links } = setUp([], { role: 'next' })
   const shop = links.of('shop')
   const heard: unknown[] = []
   shop.on('take-over', (message) => heard.push(message.predecessor, links.of('blog').role))
@@ -197,7 +199,7 @@ test('an app is opened beside another master until that has gone, and then as in
 })
 
 test('what the other master has held since this one began is there for an app that is opened afterwards', () => {
-  const { keeper, links, handles } = setUp(['of blog app x'], {}, {}, { role: 'next' })
+  const { keeper, links, handles } = setUp(['of blog app x'], { role: 'next' })
   links.of('shop')
   const late = ['of blog app x', 'of blog app y', 'of shop app z', 'of gone app x'].map((key) => {
     const handle = fakeHandle()
@@ -225,7 +227,7 @@ test('an app that comes to nothing in the next master says so with its name', ()
 
 test('an app that throws at what it hears keeps it from no other', () => {
   const thrown: [string, string][] = []
-  const { keeper, links } = setUp([], {}, {}, {}, { onFault: (error, name) => thrown.push([name, String(error)]) })
+  const { keeper, links } = setUp([], { onFault: (error, name) => thrown.push([name, String(error)]) })
   const heard: number[] = []
   links.of('shop').on('reaped', () => {
     throw new Error('not today')
@@ -272,10 +274,7 @@ test('an app that comes and goes a thousand times leaves no listener', () => {
 test('of a socket of the service manager the first app that asks gets it, and it outlives that app', () => {
   const { links, handles: [inherited] } = setUp(['inherited 3'])
   const unused: string[] = []
-  const [shop, blog] = BOTH.map((name) =>
-    createSockets({ keeper: links.of(name), onBindError: () => false, onUnused: (names) => unused.push(...names),
-      bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
-  )
+  const [shop, blog] = BOTH.map((name) => socketsOf(links.of(name), (names) => unused.push(...names)))
   assert.equal(shop.request(1, { query: QUERY }).handle, inherited)
   assert.equal(blog.request(1, { query: QUERY }).errno, -constants.errno.EADDRINUSE)
   assert.match(blog.explain(QUERY, -constants.errno.EADDRINUSE).message,
@@ -286,22 +285,14 @@ test('of a socket of the service manager the first app that asks gets it, and it
   blog.leave()
   assert.equal(inherited.isClosed, false)
   links.close('shop')
-  assert.equal(blogAgain().request(1, { query: QUERY }).handle, inherited)
-
-  function blogAgain () {
-    return createSockets({ keeper: links.of('blog'), onBindError: () => false,
-      bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
-  }
+  assert.equal(socketsOf(links.of('blog')).request(1, { query: QUERY }).handle, inherited)
 })
 
 test('a socket of the service manager stays with the app that had it under the master before', () => {
-  const { links, handles: [inherited, copy] } = setUp(['inherited 3', `of blog ${KEY}`], {}, {
-    [`of blog ${KEY}`]: { inherited: 3 }
+  const { links, handles: [inherited, copy] } = setUp(['inherited 3', `of blog ${KEY}`], {
+    data: { [`of blog ${KEY}`]: { inherited: 3 } }
   })
-  const [shop, blog] = BOTH.map((name) =>
-    createSockets({ keeper: links.of(name), onBindError: () => false,
-      bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
-  )
+  const [shop, blog] = BOTH.map((name) => socketsOf(links.of(name)))
   assert.equal(shop.request(1, { query: QUERY }).errno, -constants.errno.EADDRINUSE)
   assert.equal(blog.request(1, { query: QUERY }).handle, copy)
   blog.close()
@@ -310,27 +301,30 @@ test('a socket of the service manager stays with the app that had it under the m
   assert.equal(links.of('shop').claim?.(3), true)
 })
 
-/**
- * `keys`: what the keeper holds; `contents`: the checkpoints that it has, by app; `data`: by key; `more`: of the line
- * to the keeper.
- */
-function setUp (keys: string[] = [], contents: Record<string, unknown> = {}, data: Record<string, KeptData> = {},
-  more: Partial<KeeperLink> = {}, hooks: Parameters<typeof createAppLinks>[1] = {})
+/** The sockets of an app, for which nothing can be bound. */
+function socketsOf (keeper: Keeper, onUnused?: (names: string[]) => void) {
+  return createSockets({ keeper, onBindError: () => false, onUnused,
+    bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
+}
+
+/** `contents`: the checkpoints that the keeper has, by app; `data`: by key; `more`: of the line to the keeper */
+function setUp (keys: string[] = [],
+  { contents = {}, data = {}, onFault, ...more }: Partial<KeeperLink> & Parameters<typeof createAppLinks>[1] & {
+    contents?: Record<string, unknown>,
+    data?: Record<string, KeptData>
+  } = {})
 {
   const handles = keys.map(() => fakeHandle())
   const told: unknown[][] = []
   const listeners: [string, (message: never) => void][] = []
   const onLost: (() => void)[] = []
+  const dataOf = (key: string) => key === 'inherited 3' ? { fd: 3, name: 'web', host: '::', port: 3000 } : data[key]
   const keeper = { isKept: true, role: 'current' as const, predecessor: null, exits: [], reaps: true,
-    held: new Map<string, HeldSocket>(
-      keys.map((key,
-        index) => [key, { handle: handles[index],
-        data: key === 'inherited 3' ? { fd: 3, name: 'web', host: '::', port: 3000 } : data[key] }]
-      )
-    ), told, failure: null as string | null, failUpgrade (reason: string) {
+    held: new Map<string, HeldSocket>(keys.map((key, index) => [key, { handle: handles[index], data: dataOf(key) }])),
+    told, failure: null as string | null, failUpgrade (reason: string) {
     keeper.failure = reason
     told.push(['failed', reason])
-  }, ...more, hold: (key: string, _: unknown, more: unknown) => void told.push(['hold', key, more]),
+  }, ...more, hold: (key: string, _: unknown, given: unknown) => void told.push(['hold', key, given]),
     drop: (key: string) => told.push(['drop', key]), send: (message: ToKeeper) => told.push(['send', message]),
     memoryOf: (app: string) => ({ read: () => contents[app] ?? null,
       write: (content: unknown) => told.push(['remember', app, content]) > 0 }),
@@ -341,8 +335,6 @@ function setUp (keys: string[] = [], contents: Record<string, unknown> = {}, dat
     failNext: (failing: string) => keeper.say({ type: 'relay', failing }),
     say (message: { type: string, [name: string]: unknown }) {
       for (const [type, handler] of listeners) if (type === message.type) handler(message as never)
-    }, lose () {
-    for (const handler of onLost) handler()
-  }, listeners: () => listeners.length + onLost.length }
-  return { keeper, links: createAppLinks(fake(keeper), hooks), handles }
+    }, lose: () => onLost.forEach((handler) => handler()), listeners: () => listeners.length + onLost.length }
+  return { keeper, links: createAppLinks(fake(keeper), { onFault }), handles }
 }

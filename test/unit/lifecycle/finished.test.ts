@@ -28,7 +28,7 @@ stories('a program that may come to its end', `
 is finished, which is said once, with how it has ended, and is no restart
   2 workers with policy on-failure; 2 exits 0  | [1 ready] [finished]; 1 x slot.finished; no worker.restarted
     | slot.finished 2 detail.succeeded=true "slot 2 is finished: worker 2 exited with code 0 (option restart.policy: on-failure); a restart or a deploy starts it again"
-    | ready = 1; finished = 1; restarts = 0 0
+    | ready = 1; finished = 1; restarts = 0 0; view.workers.1.finished.succeeded = true
 is finished too before it is ready, and the start is over with the last one
   2 workers starting with policy on-failure    | phase = starting
   1 exits 0; 2 exits 0  | phase = running; worker.exited 2 "worker 2 (slot 2) exited with code 0"; isFinished = false

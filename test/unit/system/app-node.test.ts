@@ -34,11 +34,6 @@ function nvmWith (...versions: string[]): string {
 describe('the Node of an app', () => {
   const env = { NVM_DIR: nvmWith('20.9.0', '20.11.1', '22.3.0', '23.1.0'), PATH: '/nowhere', HOME: '/nowhere' }
 
-  async function isChosen (text: string, by: string, version: string, name: string = by) {
-    const node = await chooseNode({ folder: folderWith({ [name]: text }), env })
-    assert.deepEqual([node.by, node.version], [by, version], text)
-  }
-
   test('is the one of the option: a path, or the newest version that fits', async () => {
     const folder = folderWith({ '.nvmrc': '22' })
     for (const [wanted, version] of [[20, '20.11.1'], ['20.9', '20.9.0'], ['v22.3.0', '22.3.0']] as [string | number,
@@ -67,13 +62,15 @@ describe('the Node of an app', () => {
   })
 
   test('is the one that a file asks for: .nvmrc, .node-version, volta, in the nearest folder up to the repository', async () => {
-    await isChosen('# ours\nv20.9.0\n', '.nvmrc', '20.9.0')
-    await isChosen('20.x', '.nvmrc', '20.11.1')
-    await isChosen('lts/iron', '.nvmrc', '20.11.1')
-    await isChosen('lts/*', '.nvmrc', '22.3.0')
-    await isChosen('node', '.nvmrc', '23.1.0')
-    await isChosen('22\n', '.node-version', '22.3.0')
-    await isChosen('{ "volta": { "node": "20.11.1" } }', 'volta', '20.11.1', 'package.json')
+    for (const [name, text, version, by = name] of [['.nvmrc', '# ours\nv20.9.0\n', '20.9.0'], ['.nvmrc', '20.x',
+      '20.11.1'], ['.nvmrc', 'lts/iron', '20.11.1'], ['.nvmrc', 'lts/*', '22.3.0'], ['.nvmrc', 'node', '23.1.0'], [
+      '.node-version',
+      '22\n',
+      '22.3.0'
+    ], ['package.json', '{ "volta": { "node": "20.11.1" } }', '20.11.1', 'volta']]) {
+      const node = await chooseNode({ folder: folderWith({ [name]: text }), env })
+      assert.deepEqual([node.by, node.version], [by, version], text)
+    }
     const above = folderWith({ '.nvmrc': '20', 'repository/.git': '', 'repository/app/package.json': '{}',
       'repository/.node-version': '22' })
     assert.equal((await chooseNode({ folder: path.join(above, 'repository/app'), env })).version, '22.3.0')

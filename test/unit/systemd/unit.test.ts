@@ -27,6 +27,11 @@ function settings (unit: string, key: string): string[] {
   return unit.split('\n').filter((line) => line.startsWith(`${key}=`)).map((line) => line.slice(key.length + 1))
 }
 
+/** @returns the unit that is printed for an app of such a folder */
+async function unitFor (words: string[], cwd: string = folderWith()): Promise<string> {
+  return (await runCliHere(['systemd', ...words], { cwd })).stdout
+}
+
 /** `text`: what was printed for a service with sockets */
 function split (text: string) {
   const [, name, service, socket] = /^# (.+)\.service\n(.*)\n# \1\.socket\n(.*)$/s.exec(text) ?? []
@@ -58,11 +63,10 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
   })
 
   test('repeats the workers\' output for the journal, unless an option or the config file says otherwise', async () => {
-    const plain = await runCliHere(['systemd', 'app.js'], { cwd: folderWith() })
-    assert.match(settings(plain.stdout, 'ExecStart')[0], / --logs-mirror on --data-dir /)
-    const asked = await runCliHere(['systemd', 'app.js', '--logs-mirror', 'off'], { cwd: folderWith() })
-    assert.match(settings(asked.stdout, 'ExecStart')[0], / --logs-mirror off --data-dir /)
-    assert.doesNotMatch(asked.stdout, /--logs-mirror on/)
+    assert.match(settings(await unitFor(['app.js']), 'ExecStart')[0], / --logs-mirror on --data-dir /)
+    const asked = await unitFor(['app.js', '--logs-mirror', 'off'])
+    assert.match(settings(asked, 'ExecStart')[0], / --logs-mirror off --data-dir /)
+    assert.doesNotMatch(asked, /--logs-mirror on/)
     for (const mirror of ['off', 'auto']) {
       const cwd = folderWith({ files: { 'clusterdeck.config.json': JSON.stringify({ logs: { mirror } }) } })
       const { stdout } = await runCliHere(['systemd', 'app.js'], { cwd, env: { CLUSTERDECK_LOGS_MIRROR: 'on' } })
@@ -80,10 +84,10 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
   })
 
   test('with --socket prints a socket unit that belongs to it', async () => {
-    const cwd = folderWith()
-    const { stdout } = await runCliHere(['systemd', 'app.js', '--name', 'shop', '--socket', '3000', '--socket',
-      '[::1]:3001', '--socket', '/run/shop app.sock', '--notify-reload'], { cwd })
-    const { name, service, socket } = split(stdout)
+    const { name, service, socket } = split(
+      await unitFor(['app.js', '--name', 'shop', '--socket', '3000', '--socket', '[::1]:3001', '--socket',
+        '/run/shop app.sock', '--notify-reload'])
+    )
     assert.equal(name, 'shop')
     assert.deepEqual(settings(socket, 'ListenStream'), ['3000', '[::1]:3001', '/run/shop app.sock'])
     assert.deepEqual([settings(service, 'Requires'), settings(service, 'Also'), settings(service, 'Type'),
@@ -97,38 +101,35 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
           '{ "apps": { "shop": { "entry": "app.js" }, "cron": { "entry": "app.js" }, "mail": { "entry": "app.js", "dependsOn": ["shop", "cron"] } } }'
       }
     })
-    const mail = (await runCliHere(['systemd', '--app', 'mail', '--scope', 'user'], { cwd })).stdout
+    const mail = await unitFor(['--app', 'mail', '--scope', 'user'], cwd)
     assert.deepEqual([settings(mail, 'After'), settings(mail, 'Wants')], [['shop.service cron.service'], [
       'shop.service cron.service'
     ]])
-    const shop = (await runCliHere(['systemd', '--app', 'shop', '--name', 'store', '--scope', 'user'], { cwd })).stdout
+    const shop = await unitFor(['--app', 'shop', '--name', 'store', '--scope', 'user'], cwd)
     assert.deepEqual([settings(shop, 'After'), settings(shop, 'Wants')], [[], []])
     assert.doesNotMatch(settings(shop, 'ExecStart')[0], /--name/)
-    const { stdout } = await runCliHere(['systemd', 'app.js', '--name', 'store'], { cwd: folderWith() })
-    assert.match(settings(stdout, 'ExecStart')[0], / --name store /)
+    assert.match(settings(await unitFor(['app.js', '--name', 'store']), 'ExecStart')[0], / --name store /)
   })
 
   test('what is looked up at each start is named as it was, not what it comes to now', async () => {
     const cwd = folderWith({ files: { 'package.json': '{ "name": "shop", "scripts": { "serve": "node app.js" } }' } })
-    const exec = async (words: string[]) =>
-      settings((await runCliHere(['systemd', ...words], { cwd })).stdout, 'ExecStart')[0]
+    const exec = async (words: string[]) => settings(await unitFor(words, cwd), 'ExecStart')[0]
     assert.match(await exec(['npm', '--', 'run', 'serve']), / start npm .* -- run serve$/)
     assert.match(await exec(['--script', 'serve']), / start --script serve .*%S\/shop$/)
   })
 
   test('a data folder of one\'s own may be written, and an app at home can be read', async () => {
     const cwd = folderWith()
-    const own = (await runCliHere(['systemd', 'app.js', '--data-dir', 'the data'], { cwd })).stdout
+    const own = await unitFor(['app.js', '--data-dir', 'the data'], cwd)
     assert.deepEqual([settings(own, 'ReadWritePaths'), settings(own, 'StateDirectory')], [[`"${cwd}/the data"`], []])
     assert.match(settings(own, 'ExecStart')[0], / --data-dir ".*\/the data"$/)
-    const atHome = (await runCliHere(['systemd', 'app.js', '--data-dir', '/home/ann/data'], { cwd })).stdout
-    assert.deepEqual(settings(atHome, 'ProtectHome'), ['read-only'])
+    assert.deepEqual(settings(await unitFor(['app.js', '--data-dir', '/home/ann/data']), 'ProtectHome'), ['read-only'])
   })
 
   test('root has to name root: the service gets a user of its own, or whoever asks', async () => {
-    const { stdout } = await runCliHere(['systemd', 'app.js'], { cwd: folderWith() })
+    const unit = await unitFor(['app.js'])
     const { uid, username } = os.userInfo()
-    assert.deepEqual([settings(stdout, 'DynamicUser'), settings(stdout, 'User')],
+    assert.deepEqual([settings(unit, 'DynamicUser'), settings(unit, 'User')],
       uid === 0 ? [['yes'], []] : [[], [username]])
   })
 
