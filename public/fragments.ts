@@ -1,18 +1,12 @@
 import { setText } from './elements.ts'
+import type { SentFragment } from './live-events.d.ts'
 
 /** Steps around the morphing of a part of the page: its rows, its figures and the focus. */
 
 /** @returns with the rows that the server left out, as this page has them; null: a row is missing here */
-export function completeRows (html: string): string | null {
-  if (!html.includes(' data-kept>')) return html
-  const template = document.createElement('template')
-  template.innerHTML = html
-  for (const place of template.content.querySelectorAll('[data-kept]')) {
-    const row = document.getElementById(place.id)
-    if (!row) return null
-    place.replaceWith(row.cloneNode(true))
-  }
-  return template.innerHTML
+export function completeParts (parts: SentFragment['parts']): string | null {
+  const texts = parts.map((part) => typeof part === 'string' ? part : document.getElementById(part.row)?.outerHTML)
+  return texts.includes(undefined) ? null : texts.join('')
 }
 
 /** `figures`: by key: a text, the width of a bar, or the points of a line */

@@ -7,9 +7,16 @@ export interface Alarm {
   url: string
 }
 
-/** What has changed on a page: fragments of HTML by id, and figures by their names. */
+/** `parts`: HTML, or the id of a row that the page has already; `hash`: identifies its content */
+export interface SentFragment {
+  id: string
+  parts: (string | { row: string })[]
+  hash: string
+}
+
+/** What has changed on a page: fragments by id, and figures by their keys. */
 export interface Update {
-  fragments: { id: string, html: string, hash: string }[]
+  fragments: SentFragment[]
   figures: Record<string, string>
   vitals?: ChartValues | null
 }

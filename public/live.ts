@@ -2,14 +2,14 @@ import { BASE, HOME, IS_HOST } from './base.ts'
 import { startCopying } from './copy.ts'
 import { startDialogs } from './dialogs.ts'
 import { byId, findElement } from './elements.ts'
-import { completeRows, keepFocus, showFigures } from './fragments.ts'
+import { completeParts, keepFocus, showFigures } from './fragments.ts'
 import { choicesOf } from './preferences.ts'
 import { signInAgain } from './session.ts'
 import { startShortcuts } from './shortcuts.ts'
 import { keepNotice, showKeptNotice, showToast } from './toasts.ts'
 import { localiseTimes, serverTime, setServerTime, startTicking, updateTicks } from './ticks.ts'
 import { startTimes } from './times.ts'
-import type { ServerEvents } from './live-events.d.ts'
+import type { SentFragment, ServerEvents } from './live-events.d.ts'
 import type { LiveSocket } from './page.d.ts'
 
 /** Keeps the page as it is on the server: fragments come over socket.io and are morphed in by id. */
@@ -171,10 +171,10 @@ function showUpdate ({ now, url, fragments, figures, vitals }: Update) {
   showTrouble(false)
 }
 
-function showFragment ({ id, html, hash }: Update['fragments'][number]) {
+function showFragment ({ id, parts, hash }: SentFragment) {
   const target = document.getElementById(id)
   if (!target) return
-  const text = completeRows(html)
+  const text = completeParts(parts)
   // This page lacks a row that the server left out, so it asks for the whole part.
   if (text === null) {
     delete shown[id]

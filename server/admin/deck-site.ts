@@ -81,7 +81,7 @@ export function createDeckSite (parts: DeckSiteParts) {
       dashboardRouter({ deck, history, views, mounts, tokens: access.tokens, sessions: access.sessions,
         describe: readDocument, neighbours: parts.neighbours, basePath, now, log })], log })
   return createSite({ ...parts, events: deck.events, software, app,
-    pages: livePages({ deck, history, tokens: access.tokens, sessions: access.sessions, now, render: views.render }) })
+    pages: livePages({ deck, history, tokens: access.tokens, sessions: access.sessions, now, views }) })
 
   function readDocument () {
     document ??= describeApi(mounts, { version, url: basePath || '/' })

@@ -42,7 +42,7 @@ export function createHostSite (parts: Parameters<typeof createHostSites>[0]) {
   return {
     site: createSite({ ...parts, events, basePath, software, app,
       pages: liveHostPages({ apps, history, tokens: access.tokens, sessions: access.sessions, events, now,
-        render: views.render }) }),
+        views }) }),
     showError: createHostErrorPage({ views, apps, now, log }).show
   }
 

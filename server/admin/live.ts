@@ -1,7 +1,7 @@
 import { Server } from 'socket.io'
 import { withoutBase } from '../api/base-path.ts'
 import { ASSETS_VERSION } from '../dashboard/assets.ts'
-import { changesOf, figuresOf, hashOf, toShown, type Shown } from '../dashboard/fragment.ts'
+import { toSent, type Fragment } from '../dashboard/fragment.ts'
 import { powersOf, type Powers } from '../dashboard/powers.ts'
 import { tidySoon } from '../system/heap.ts'
 import { attachAlarms } from './alarms.ts'
@@ -22,7 +22,7 @@ type Room = {
   render: Followed['render'],
   chart: Followed['chart'],
   /** by id, what all viewers have */
-  shown: Map<string, Shown>,
+  shown: Map<string, Fragment>,
   /** by key, what all viewers have */
   figures: Map<string, string>,
   /** the viewers have the vitals until then */
@@ -117,8 +117,8 @@ export function attachLive (
       const room = typeof url === 'string' && url.length <= MAX_URL_CHARS ? enterRoom(socket, url) : null
       if (!room) return
       const hashes = new Map(typeof known === 'object' && known !== null ? Object.entries(known) : [])
-      const fragments = Array.from(room.shown, ([id, shown]) => ({ id, html: shown.html, hash: hashOf(shown) })).filter(
-        ({ id, hash }) => hashes.get(id) !== hash
+      const fragments = Array.from(room.shown.values(), (shown) => toSent(shown)).filter(({ id, hash }) =>
+        hashes.get(id) !== hash
       )
       sendChanges(socket, room, { fragments, figures: Object.fromEntries(room.figures) })
     })
@@ -182,13 +182,13 @@ export function attachLive (
   function renderRoom (room: Room): Update | null {
     const changed = []
     const figures: Record<string, string> = {}
-    for (const { id, html } of room.render()) {
-      const [shown, before] = [toShown(html), room.shown.get(id)]
-      for (const [key, figure] of figuresOf(html)) {
+    for (const fragment of room.render()) {
+      const before = room.shown.get(fragment.id)
+      for (const [key, figure] of fragment.figures) {
         if (room.figures.get(key) !== figure) room.figures.set(key, figures[key] = figure)
       }
-      room.shown.set(id, shown)
-      if (shown.still !== before?.still) changed.push({ id, html: changesOf(shown, before), hash: hashOf(shown) })
+      room.shown.set(fragment.id, fragment)
+      if (fragment.still !== before?.still) changed.push(toSent(fragment, before))
     }
     const vitals = newVitals(room)
     return changed.length > 0 || vitals || Object.keys(figures).length > 0

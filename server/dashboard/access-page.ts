@@ -4,15 +4,11 @@ import { DeckError } from '../errors.ts'
 import { count } from '../health.ts'
 import type { Sessions, Token, TokenRegistry } from '../api/tokens.ts'
 import type { Powers } from './powers.ts'
-import type { Views } from './views.ts'
 
 /** Who has access, for an admin, who can give it and take it away. */
 /** `apps`: of a host, which a new token may be limited to */
 type Parts = { tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions, can?: Powers, now: number,
   apps?: readonly string[] | null }
-
-/** The element of the page that changes, by id; it is the partial of the same name. */
-const ACCESS_FRAGMENT = 'access-list'
 
 /** @throws {DeckError} forbidden */
 export function accessModel (parts: Parts) {
@@ -22,14 +18,8 @@ export function accessModel (parts: Parts) {
 }
 
 /** Whoever may not see the list gets no updates of it. */
-export function followAccess (
-  { now, render, ...parts }: Omit<Parts, 'now' | 'apps'> & { now: () => number, render: Views['render'] }
-) {
-  return () =>
-    parts.can?.administer
-      ? [{ id: ACCESS_FRAGMENT,
-        html: render(`partials/${ACCESS_FRAGMENT}`, { can: parts.can, ...listOf({ ...parts, now: now() }) }) }]
-      : []
+export function followAccess ({ now, ...parts }: Omit<Parts, 'now' | 'apps'> & { now: () => number }) {
+  return () => parts.can?.administer ? listOf({ ...parts, now: now() }) : null
 }
 
 /** @throws {DeckError} forbidden */

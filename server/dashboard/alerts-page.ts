@@ -12,9 +12,6 @@ type Alert = ReturnType<Alerts['list']>[number] & { digest: string }
 type Kind = Alert['kind']
 type Badge = { label: string, tone: Tone }
 
-/** The elements of the page that change, by id; each is the partial of the same name. */
-export const ALERTS_FRAGMENTS = Object.freeze(['alerts'])
-
 /** What people call a kind, and where they get what it needs. */
 const SERVICES: Readonly<Record<Kind, { label: string, icon: string, about: string, how: string, example: string }>> =
   Object.freeze({

@@ -14,9 +14,6 @@ import type { Powers } from './powers.ts'
 type Row = ReturnType<typeof toRow>
 type Sources = { apps: Pick<Apps, 'list'>, can?: Powers }
 
-/** The elements of the page that change, by id; each is the partial of the same name. */
-export const APPS_FRAGMENTS = Object.freeze(['notices', 'health', 'silent-hosts', 'apps-facts', 'apps-tabs', 'apps'])
-
 /** From the one that needs help most. */
 export const SICK_FIRST: readonly Tone[] = ['bad', 'warn', 'info', 'drain', 'ok', 'idle']
 

@@ -14,8 +14,6 @@ import { foldFrames } from './stack-view.ts'
 import { workerUrlOf } from './worker-url.ts'
 import type { Deck } from '../deck.ts'
 import type { CrashRecord } from '../../db/crashes.ts'
-import type { Powers } from './powers.ts'
-import type { Fragment } from './pages.ts'
 
 /** The page of one crash group: the group, and the evidence of one of its crashes. */
 type Crashes = Deck['crashes']
@@ -31,9 +29,8 @@ const SHOWN_RELEASES = 6
 const MIN_SPAN_MS = 5000
 const MAX_SPAN_MS = 60_000
 
-/** Fragments that are live while a page shows the newest crash, or a chosen one. */
+/** What is live of a page that shows a chosen crash. */
 const PINNED = Object.freeze(['crash-head', 'crash-when', 'crash-kept'])
-const FOLLOWING = Object.freeze([...PINNED, 'crash-body', 'crash-around'])
 
 const VITALS: readonly { label: string, valueOf: (sample: Sample) => number | null | undefined,
   format: (value: number | null) => string }[] = Object.freeze([
@@ -69,29 +66,27 @@ export function crashModel (
     kept: toKept(group, record?.id ?? null), keptCount: group.occurrences.length }
 }
 
-/** Renders the page repeatedly, and reads all of the group only after it has changed. */
+/** Reads all of the group only after it has changed. */
 export function followCrash (
-  { crashes, history, id, params, now, render, can }: { crashes: Crashes, history: History, id: string,
-    params: URLSearchParams, now: () => number, render: (name: string, model: object) => string, can?: Powers }
-): () => { id: string, html: string }[] {
-  const names = params.get('crash') ? PINNED : FOLLOWING
+  { crashes, history, id, params, now }: { crashes: Crashes, history: History, id: string, params: URLSearchParams,
+    now: () => number }
+) {
   let seen = ''
-  let fragments: Fragment[] = []
   return () => {
     try {
       const known = crashes.group(Number(id))
       // The bars move each hour, and what happens right after a crash joins it.
       const sinceCrashS = Math.floor(Math.min(AFTER_MS, now() - Date.parse(known.lastSeenAt)) / 1000)
       const group = JSON.stringify([known, Math.floor(now() / HOUR_MS), sinceCrashS])
-      if (group === seen) return fragments
+      if (group === seen) return null
       const model = crashModel({ crashes, history, id, params, now: now() })
-      fragments = names.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...model }) }))
       seen = group
+      return { ...model, fragments: params.get('crash') ? PINNED : undefined }
     } catch (error) {
       // The group was removed, or the database is away: the page keeps what it shows.
-      if (!(error instanceof DeckError)) throw error
+      if (error instanceof DeckError) return null
+      throw error
     }
-    return fragments
   }
 }
 

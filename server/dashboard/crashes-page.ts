@@ -21,8 +21,6 @@ const MAX_MESSAGE_CHARS = 300
 const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').describe('open, resolved, muted or all')
 /** Columns that the list can be sorted by. */
 const SORTS = Object.freeze(['count', 'last', 'first'])
-/** The elements of the page that change, by id; each is the partial of the same name. */
-export const CRASHES_FRAGMENTS = Object.freeze(['history-gaps', 'crash-tabs', 'crash-groups'])
 
 /** @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything */
 export function crashesModel (

@@ -14,9 +14,6 @@ const PAGE_SIZE = 25
 const KNOWN = 100
 const LISTED = 20
 
-/** The elements of the page that change, by id; each is the partial of the same name. */
-export const DEPLOYS_FRAGMENTS = Object.freeze(['actions', 'build', 'rollout', 'verdicts', 'rollouts', 'releases'])
-
 export function deploysModel (
   { deck, history, params, now, blocked }: { deck: Deck, history: History, params: URLSearchParams, now: number,
     blocked: string | null }

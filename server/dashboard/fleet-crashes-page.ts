@@ -12,7 +12,7 @@ import { urlOn } from './fleet-members.ts'
 import { givenFilters, toShownProblem, urlOf } from './history-filters.ts'
 import type { FleetGroup as Group } from '../fleet/crash-groups.ts'
 import type { Member } from '../fleet/presence.ts'
-import type { Asked, Fragment } from './pages.ts'
+import type { Asked } from './pages.ts'
 import type { FleetCrashes } from '../fleet/crashes.ts'
 
 /** The crashes of an app on all members of the fleet: a row for each fault, with the hosts that have it. */
@@ -51,8 +51,8 @@ export async function fleetCrashesModel (
 }
 
 /** All members are asked, so their answers are shown by a later rendering. */
-export function followFleetCrashes (asked: Asked): () => Fragment[] {
-  const { deck, render, can, now } = asked
+export function followFleetCrashes (asked: Asked) {
+  const { deck, now } = asked
   let newest: Awaited<ReturnType<typeof fleetCrashesModel>> | null = null
   let askedAt = now()
   let settledBefore = deck.fleet?.settledTimes() ?? 0
@@ -70,8 +70,6 @@ export function followFleetCrashes (asked: Asked): () => Fragment[] {
       })
     }
     return newest
-      ? ['fleet-gaps', 'fleet-crashes'].map((id) => ({ id, html: render(`partials/${id}`, { can, ...newest }) }))
-      : []
   }
 }
 

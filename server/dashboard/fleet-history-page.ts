@@ -10,7 +10,7 @@ import { pageLinks, parsePlace } from './page-trail.ts'
 import { toShownEvent } from './shown-event.ts'
 import type { Item } from '../fleet/feed.ts'
 import type { DeckEvent } from '../events/stream.ts'
-import type { Asked, Fragment } from './pages.ts'
+import type { Asked } from './pages.ts'
 import type { Member } from '../fleet/presence.ts'
 
 /** The history of all members of the fleet, as they reported it. */
@@ -57,8 +57,8 @@ export async function fleetHistoryModel (
 }
 
 /** NATS answers in its own time, so its answer is shown by a later rendering. */
-export function followFleetHistory (asked: Asked): () => Fragment[] {
-  const { render, can, now } = asked
+export function followFleetHistory (asked: Asked) {
+  const { now } = asked
   let newest: Awaited<ReturnType<typeof fleetHistoryModel>> | null = null
   let nextRefreshAt = -Infinity
   return () => {
@@ -71,8 +71,6 @@ export function followFleetHistory (asked: Asked): () => Fragment[] {
       })
     }
     return newest
-      ? ['fleet-gaps', 'fleet-events'].map((id) => ({ id, html: render(`partials/${id}`, { can, ...newest }) }))
-      : []
   }
 }
 

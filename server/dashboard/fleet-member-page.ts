@@ -15,8 +15,6 @@ import type { Powers } from './powers.ts'
  */
 type Asked = { deck: FleetDeck, id: string, now: () => number, can?: Powers }
 
-/** The elements of the page that change, by id; each is the partial of the same name. */
-const FRAGMENTS = Object.freeze(['fleet-member', 'fleet-inside'])
 /** The page waits no longer for the member; a later answer is shown live. */
 const FIRST_ANSWER_MS = 1000
 
@@ -30,14 +28,10 @@ export async function fleetMemberModel ({ deck, id, now }: Asked) {
   return { ...shown, inside: shown.isOpen ? await fetchMember(fleet, id, now(), FIRST_ANSWER_MS) : null }
 }
 
-export function followFleetMember (
-  { deck: { fleet }, id, now, can, render }: Asked & { render: (name: string, model: object) => string }
-): () => { id: string, html: string }[] {
+export function followFleetMember ({ deck: { fleet }, id, now }: Asked) {
   return () => {
     const shown = fleet && shownOf(fleet.status(), { fleet, id, now: now() })
-    if (!shown) return []
-    const inside = shown.isOpen ? cachedMember(fleet, id, now()) : null
-    return FRAGMENTS.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...shown, inside }) }))
+    return shown && { ...shown, inside: shown.isOpen ? cachedMember(fleet, id, now()) : null }
   }
 }
 

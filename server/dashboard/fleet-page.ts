@@ -52,25 +52,19 @@ export async function fleetModel ({ deck, params, now }: Asked) {
         MOST_CANARIES) } }
 }
 
-export function followFleet (
-  { deck: { fleet }, params, now, can, render }: Asked & { render: (name: string, model: object) => string }
-): () => { id: string, html: string }[] {
-  if (!fleet) return () => []
-  const rendered: Map<string, string> = new Map()
+export function followFleet ({ deck: { fleet }, params, now }: Asked) {
   let version = ''
   let renderedAt = -Infinity
 
   return () => {
+    if (!fleet) return null
     const status = fleet.status()
     const isDue = now() - renderedAt >= MEMBERS_EVERY_MS
-    if (isDue || version !== versionOf(status.rollout)) {
-      const model = { can, ...shownOf(status, { fleet, params, now: now() }) }
-      version = versionOf(status.rollout)
-      if (isDue) renderedAt = now()
-      for (const name of isDue ? [...ROLLOUT_FRAGMENTS, ...MEMBER_FRAGMENTS] : ROLLOUT_FRAGMENTS)
-        rendered.set(name, render(`partials/${name}`, model))
-    }
-    return Array.from(rendered, ([id, html]) => ({ id, html }))
+    if (!isDue && version === versionOf(status.rollout)) return null
+    version = versionOf(status.rollout)
+    if (isDue) renderedAt = now()
+    return { ...shownOf(status, { fleet, params, now: now() }),
+      fragments: isDue ? [...ROLLOUT_FRAGMENTS, ...MEMBER_FRAGMENTS] : ROLLOUT_FRAGMENTS }
   }
 }
 

@@ -9,9 +9,6 @@ import type { AppFleet } from '../fleet/app-fleet.ts'
 /** The page of one rollout of the fleet: each host, step by step, and what happened when. */
 type Asked = { deck: FleetDeck, id: string, now: () => number, can?: Powers }
 
-/** The elements of the page that change, by id; each is the partial of the same name. */
-const FRAGMENTS = Object.freeze(['fleet-rollout', 'fleet-moments'])
-
 /** @throws {DeckError} not-found, fleet-away, no-fleet */
 export async function fleetRolloutModel ({ deck, id, now }: Asked) {
   if (!ID.test(id))
@@ -20,22 +17,16 @@ export async function fleetRolloutModel ({ deck, id, now }: Asked) {
   return shownOf(await rolloutOf(fleet, Number(id)), { fleet, now })
 }
 
-/** @returns empty for a rollout that is over, as it does not change */
-export function followFleetRollout (
-  { deck: { fleet }, id, now, can, render }: Asked & { render: (name: string, model: object) => string }
-): () => { id: string, html: string }[] {
+/** A rollout that is over does not change. */
+export function followFleetRollout ({ deck: { fleet }, id, now }: Asked) {
   let seen = ''
-  let shown: { id: string, html: string }[] = []
   return () => {
     const status = fleet?.status()
-    if (!fleet || status?.rollout?.id !== Number(id)) return shown
+    if (!fleet || status?.rollout?.id !== Number(id)) return null
     const version = [versionOf(status.rollout), ...status.members.map(({ rollout }) => rollout?.replaced)].join(' ')
-    if (version !== seen) {
-      const model = { can, ...shownOf(status.rollout, { fleet, now }) }
-      shown = FRAGMENTS.map((name) => ({ id: name, html: render(`partials/${name}`, model) }))
-      seen = version
-    }
-    return shown
+    if (version === seen) return null
+    seen = version
+    return shownOf(status.rollout, { fleet, now })
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Fragment } from './pages.ts'
+import type { Fragment } from './fragment.ts'
 import type { Powers } from './powers.ts'
 import type { ChartValues } from '../../public/live-events.d.ts'
 import type { Deck } from '../deck.ts'
@@ -20,18 +20,33 @@ export type LivePages = {
   alarms: Pick<Deck, 'events' | 'notices'> | null
 }
 
+/** `status` or `problem.status`: the HTTP status, if not 200; `fragments`: in place of those of the page */
+export type Model = object & { status?: number, problem?: { status: number } | null, canonicalUrl?: string,
+  fragments?: readonly string[] }
+
 /** what is live of a page, see pages.ts */
-export type LivePage<Asked> = { path: string, model: (asked: Asked) => object, fragments?: readonly string[],
-  follow?: (asked: Asked) => () => Fragment[], chartOf?: (asked: Asked) => number | null }
+export type LivePage<Asked> = {
+  path: string,
+  model: (asked: Asked) => object,
+  /** what changes of it, by ids, each a file of views/partials; a model may name its own */
+  fragments?: readonly string[],
+  /**
+   * In place of `model`, where each rendering needs what the one before knew. What it returns is called for each
+   * rendering; null: nothing is new.
+   */
+  follow?: (asked: Asked) => () => Model | null,
+  /** the slot whose vitals it shows as charts, 0 for the cluster; null where there are no charts */
+  chartOf?: (asked: Asked) => number | null
+}
 
 /** `frame`: what stands around every page */
-export function followPage<Sources extends { render: Views['render'], can?: Powers }> (
+export function followPage<Sources extends { can?: Powers }> (
   pages: readonly LivePage<Sources & { params: URLSearchParams, id: string }>[],
-  { sources, frame }: { sources: Sources, frame: { fragments: readonly string[], model: () => object } },
+  { views, sources, frame }: { views: Pick<Views, 'fragment'>, sources: Sources, frame: () => Model },
   { pathname, searchParams: params }: URL
 ): Followed {
   const { renderPage, chart } = findPage()
-  return { render: () => [...renderPage(), ...renderAll(frame.fragments, frame.model())], chart }
+  return { render: () => [...renderPage(), ...renderAll([], frame())], chart }
 
   function findPage (): { renderPage: () => Fragment[], chart: number | null } {
     for (const { path, model, fragments = [], follow, chartOf } of pages) {
@@ -40,14 +55,15 @@ export function followPage<Sources extends { render: Views['render'], can?: Powe
       const [matched, id = ''] = patternOf(path).exec(pathname) ?? []
       if (matched === undefined) continue
       const asked = { ...sources, params, id }
-      return { renderPage: follow?.(asked) ?? (() => renderAll(fragments, model(asked))),
-        chart: chartOf?.(asked) ?? null }
+      const read = follow?.(asked) ?? (() => model(asked))
+      return { renderPage: () => renderAll(fragments, read()), chart: chartOf?.(asked) ?? null }
     }
     return { renderPage: () => [], chart: null }
   }
 
-  function renderAll (names: readonly string[], shown: object) {
-    return names.map((name) => ({ id: name, html: sources.render(`partials/${name}`, { can: sources.can, ...shown }) }))
+  function renderAll (names: readonly string[], shown: Model | null) {
+    if (shown === null) return []
+    return (shown.fragments ?? names).map((name) => views.fragment(name, { can: sources.can, ...shown }))
   }
 }
 

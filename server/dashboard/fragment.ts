@@ -1,42 +1,62 @@
 import { createHash } from 'node:crypto'
+import type { SentFragment } from '../../public/live-events.d.ts'
 
-/** A part of a page that changes, and the changes that a viewer still needs. */
-/** `still`: without ticking times and figures, so that it stays equal until something else changes */
-export type Shown = { html: string, still: string }
+/** A part of a page that changes, as its template has written it. */
+export type Fragment = {
+  id: string,
+  parts: readonly Part[],
+  /** stays equal while only times and figures change */
+  still: string,
+  /** by key; they change each second, and so are sent alone */
+  figures: ReadonlyMap<string, string>
+}
+/** `row`: the id of the element that it is; null: what stands around rows */
+type Part = { row: string | null, html: string, still: string }
 
-/** Texts that the browser updates itself. */
-const TICKING_TEXT = /(<time data-tick="[a-z]+" datetime="[^"]*">)[^<]*/g
-/**
- * Figures change each second and are sent alone, by key: the text of an element, the width of a bar, or the points of a
- * line.
- */
-const FIGURE = /( data-figure="([^"]*)")(?: (?:width|points)="([^"]*)"|>([^<]*))/g
-/** Rows are not nested. */
-const ROW = /<(tr|li)(?= [^>]*data-flash)[^>]* id="([^"]+)".*?<\/\1>/gs
+/** What a template writes between its text. These are separators of ASCII, which readable() leaves in no text. */
+const MOVING = '\u001f'
+const ROW = '\u001e'
 
-export function toShown (html: string) {
-  return { html, still: withoutMoving(html) }
+/** `html`: goes on in the browser by itself, or is sent as a figure */
+export function moving (html: string): string {
+  return MOVING + html + MOVING
 }
 
-/** @returns stays equal while only times and figures change */
-export function withoutMoving (html: string): string {
-  return html.replace(TICKING_TEXT, '$1').replace(FIGURE, '$1')
+/** `html`: an element of this id, which is sent again only if it has changed */
+export function row (id: string, html: string): string {
+  if (html.includes(ROW)) throw new Error(`The row ${id} has rows of its own`)
+  return ['', id, html.trim(), ''].join(ROW)
 }
 
-/** @returns key and value of each figure */
-export function figuresOf (html: string): [string, string][] {
-  return Array.from(html.matchAll(FIGURE), ([, , key, value, text]) => [key, value ?? text])
+export function toFragment (id: string, written: string, figures: Fragment['figures'] = new Map()): Fragment {
+  const parts = partsOf(written)
+  return { id, parts, still: parts.map(({ still }) => still).join(''), figures }
+}
+
+/** @returns what a template has written, for a browser */
+export function htmlOf (written: string): string {
+  return partsOf(written).map(({ html }) => html).join('')
+}
+
+/** What stands around rows, an id and a row take turns. */
+function partsOf (written: string): Part[] {
+  const texts = written.split(ROW)
+  return texts.flatMap((text, index) => {
+    if (index % 3 === 1) return []
+    const pieces = text.split(MOVING)
+    return { row: index % 3 === 2 ? texts[index - 1] : null, html: pieces.join(''),
+      still: pieces.filter((_, at) => at % 2 === 0).join('') }
+  })
 }
 
 /** @returns identifies its content */
-export function hashOf ({ still }: Shown): string {
+export function hashOf ({ still }: Fragment): string {
   return createHash('sha1').update(still).digest('base64url').slice(0, 10)
 }
 
-/** Leaves unchanged rows empty, as the browser has them. */
-export function changesOf ({ html }: Shown, before: Shown | undefined) {
-  if (!before) return html
-  const known = new Set(Array.from(before.still.matchAll(ROW), ([row]) => row))
-  return html.replace(ROW,
-    (row, tag, id) => known.has(withoutMoving(row)) ? `<${tag} id="${id}" data-kept></${tag}>` : row)
+/** @returns what a browser needs that has `before`: of rows that are unchanged only their ids */
+export function toSent (fragment: Fragment, before?: Fragment): SentFragment {
+  const known = new Set(before?.parts.filter(({ row }) => row !== null).map(({ still }) => still))
+  const parts = fragment.parts.map(({ row, html, still }) => row !== null && known.has(still) ? { row } : html)
+  return { id: fragment.id, parts, hash: hashOf(fragment) }
 }

@@ -5,22 +5,14 @@ import { countOpen, type Health } from '../health.ts'
 type Frame = ReturnType<typeof frameModel>
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'health'>
 
-/** The elements around every page that change, by id; each is the partial of the same name. */
-const FRAGMENTS = Object.freeze(['trouble', 'open-crashes'])
-/** Only in a fleet is there a place for the number of its silent hosts. */
-const FLEET_FRAGMENTS = Object.freeze([...FRAGMENTS, 'silent-count'])
-
 /** The frame of a page that is shown without a cluster. */
 export const NO_FRAME: Frame = { app: 'clusterdeck', host: '', trouble: { tone: 'ok', count: 0 } }
 
 /** What the parts around every page are made of. */
 export function frameParts (deck: Deck & Pick<import('../deck.ts').Deck, 'crashes' | 'fleet'>) {
-  return { openCrashes: countOpen(deck.crashes), silentHosts: deck.fleet?.silences().length,
-    frame: frameModel({ deck }) }
-}
-
-export function frameFragments ({ fleet }: { fleet: object | null }) {
-  return fleet ? FLEET_FRAGMENTS : FRAGMENTS
+  // Only in a fleet is there a place for the number of its silent hosts.
+  return { fragments: ['trouble', 'open-crashes', ...(deck.fleet ? ['silent-count'] : [])],
+    openCrashes: countOpen(deck.crashes), silentHosts: deck.fleet?.silences().length, frame: frameModel({ deck }) }
 }
 
 export function frameModel ({ deck, host = os.hostname() }: { deck: Deck, host?: string }) {

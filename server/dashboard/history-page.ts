@@ -9,14 +9,14 @@ import { pageLinks, parsePlace } from './page-trail.ts'
 import { toShownEvent } from './shown-event.ts'
 import { countTimeline, type Timeline } from './timeline.ts'
 import type { Filters, Marks, Started } from './history-filters.ts'
-import type { Asked, Fragment } from './pages.ts'
+import type { Asked } from './pages.ts'
 import type { Deck } from '../deck.ts'
 import type { EventQuery } from '../../db/event-search.ts'
 
 /** The history page. */
 type History = Pick<import('../../db/history.ts').History, 'page'>
 /** `isOfHost`: it is that of all apps of a host, which number their slots and workers by themselves */
-export type HistoryAsked = Pick<Asked, 'history' | 'params' | 'now' | 'render' | 'can'> & {
+export type HistoryAsked = Pick<Asked, 'history' | 'params' | 'now'> & {
   deck: Started & Parameters<typeof historyGaps>[0]['deck'] & { settings?: Pick<Deck['settings'], 'list'> },
   isOfHost?: boolean
 }
@@ -48,11 +48,8 @@ export async function historyPageModel (asked: HistoryAsked) {
   return { ...model, timeline: await readTimeline(asked, model) }
 }
 
-/**
- * Renders the list each time. The graph is counted in several turns of the event loop, so a later rendering shows it.
- */
-export function followHistory (asked: HistoryAsked): () => Fragment[] {
-  const { render, can } = asked
+/** Reads the list each time. The graph is counted in several turns of the event loop, so a later rendering shows it. */
+export function followHistory (asked: HistoryAsked) {
   let timeline: Timeline | null = null
   let nextCountAt = -Infinity
   return () => {
@@ -66,9 +63,7 @@ export function followHistory (asked: HistoryAsked): () => Fragment[] {
         nextCountAt = asked.now() + Math.max(MIN_REST_MS, REST_PER_COUNT * (asked.now() - now))
       })
     }
-    return [{ id: 'history-gaps', html: render('partials/history-gaps', { can, ...model }) }, { id: 'events',
-      html: render('partials/events', { can, ...model }) },
-      ...(timeline ? [{ id: 'timeline-graph', html: render('partials/timeline-graph', { can, timeline }) }] : [])]
+    return { ...model, timeline, fragments: ['history-gaps', 'events', ...(timeline ? ['timeline-graph'] : [])] }
   }
 }
 

@@ -13,9 +13,6 @@ import type { Powers } from './powers.ts'
 /** The page of a host about its fleet: hosts by apps, the sick first. The page of an app has more about that one. */
 type Asked = { apps: FleetHost & Pick<Apps, 'states'>, now: () => number, can?: Powers }
 
-/** The elements of the page that change, by id; each is the partial of the same name. */
-export const HOST_FLEET_FRAGMENTS = Object.freeze(['health', 'host-fleet-facts', 'host-fleet'])
-
 /** So many hosts and apps that are not well are named at the top. */
 const MOST_NAMED = 3
 

@@ -3,13 +3,13 @@ import { HOST_PLACES } from '../../public/places.ts'
 import { refuseLimited } from '../api/endpoint.ts'
 import { mayUse } from '../api/roles.ts'
 import { accessModel, followAccess } from './access-page.ts'
-import { ALERTS_FRAGMENTS, alertsModel } from './alerts-page.ts'
-import { appRows, APPS_FRAGMENTS, appsModel, isSick, noticesFor } from './apps-page.ts'
+import { alertsModel } from './alerts-page.ts'
+import { appRows, appsModel, isSick, noticesFor } from './apps-page.ts'
 import { docsModel, operationsPageModel } from './docs-page.ts'
 import { eventModel } from './event-page.ts'
-import { followPage, type LivePage, type LivePages } from './follow-page.ts'
+import { followPage, type LivePages } from './follow-page.ts'
 import { followHistory, historyPageModel, type HistoryAsked } from './history-page.ts'
-import { HOST_FLEET_FRAGMENTS, hostFleetModel } from './host-fleet-page.ts'
+import { hostFleetModel } from './host-fleet-page.ts'
 import { createErrorPage, type Page } from './page-router.ts'
 import { manualItems, OF_THE_BROWSER, toPage, type Item } from './palette.ts'
 import { silentForHost } from './silent-hosts.ts'
@@ -24,39 +24,45 @@ import type { Started } from './history-filters.ts'
 /** The pages of a host: the list of its apps, and what all of them have together. */
 export type Apps = Pick<import('../api/apps.ts').Apps,
   'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet' | 'alerts' | 'notices' | 'past'>
-type Sources = { apps: Apps, history: History, now: () => number, render: Views['render'], can?: Powers,
+type Sources = { apps: Apps, history: History, now: () => number, can?: Powers,
   tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions }
 type Asked = Sources & { can: Powers, params: URLSearchParams, id: string, describe?: () => Document,
   isAtLoopback?: boolean }
-type HostPage =
-  & LivePage<Asked>
-  & Page<Asked>
 
-/** The elements around every page that change, by id, as in frame.ts. */
-const FRAME_FRAGMENTS = Object.freeze(['trouble'])
-const FLEET_FRAME_FRAGMENTS = Object.freeze([...FRAME_FRAGMENTS, 'silent-count'])
-
-export const HOST_PAGES: readonly HostPage[] = Object.freeze([{ path: '/', view: 'apps', model: appsModel,
-  fragments: APPS_FRAGMENTS, hasFilters: true }, { path: '/fleet', view: 'host-fleet', model: hostFleetModel,
-  fragments: HOST_FLEET_FRAGMENTS }, { path: '/history', view: 'history', model: historyPage, follow: followOwnHistory,
-  hasFilters: true }, { path: '/history/:id', view: 'event', model: eventPage }, { path: '/alerts', view: 'alerts',
-  model: alertsPage, fragments: ALERTS_FRAGMENTS }, { path: '/access', view: 'access', model: accessPage,
-  follow: followAccess }, { path: '/docs/api/:id', view: 'docs', model: apiPage }, { path: '/docs{/:id}', view: 'docs',
-  model: docsPage }, { path: '/palette', view: 'palette', model: palettePage }, { path: '/dialogs',
-  view: 'host-dialogs', model: dialogsPage }, { path: '/switch', view: 'switch', model: switchPage }])
+export const HOST_PAGES: readonly Page<Asked>[] = Object.freeze([
+  // As those of a deck, see pages.ts
+  { path: '/', view: 'apps', model: appsModel, hasFilters: true,
+    fragments: ['notices', 'health', 'silent-hosts', 'apps-facts', 'apps-tabs', 'apps'] },
+  { path: '/fleet', view: 'host-fleet', model: hostFleetModel, fragments: ['health', 'host-fleet-facts', 'host-fleet'] },
+  { path: '/history', view: 'history', hasFilters: true, model: (asked) => historyPageModel(historyOf(asked)),
+    follow: (asked) => followHistory(historyOf(asked)) },
+  { path: '/history/:id', view: 'event', model: eventPage },
+  { path: '/alerts', view: 'alerts', model: alertsPage, fragments: ['alerts'] },
+  { path: '/access', view: 'access', model: accessPage, follow: followAccess, fragments: ['access-list'] },
+  { path: '/docs/api/:id', view: 'docs',
+    model: ({ id, now, describe }) => operationsPageModel({ group: id, now: now(), describe }) },
+  { path: '/docs{/:id}', view: 'docs',
+    model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) },
+  { path: '/palette', view: 'palette', model: palettePage },
+  { path: '/dialogs', view: 'host-dialogs', model: (asked) => ({ places: placesFor(asked) }) },
+  // The apps, to go to from the pages of another
+  { path: '/switch', view: 'switch', model: (asked) => ({ rows: appRows(asked), current: asked.params.get('from') }) }
+])
 
 export function hostFrame ({ apps, can }: { apps: Apps, can?: Powers }) {
   // The sickest is the first.
   const sick = appRows({ apps, can }).filter(isSick)
   const notices = noticesFor({ apps, can })
-  return { isHost: true, hasFleet: apps.joinsFleet, silentHosts: silentForHost(apps.fleet(), can).length,
+  return { fragments: ['trouble', ...(apps.joinsFleet ? ['silent-count'] : [])], isHost: true, hasFleet: apps.joinsFleet,
+    silentHosts: silentForHost(apps.fleet(), can).length,
     frame: { app: 'Apps', host: os.hostname(),
       trouble: { tone: sick[0]?.tone ?? (notices.length > 0 ? 'warn' : 'ok'), count: sick.length + notices.length } } }
 }
 
 /** The pages of a host for the live connection. */
 export function liveHostPages (
-  { events, ...sources }: Omit<Sources, 'can'> & { events: Pick<EventStream, 'subscribe'> }
+  { events, views, ...sources }: Omit<Sources, 'can'> & { events: Pick<EventStream, 'subscribe'>,
+    views: Pick<Views, 'fragment'> }
 ): LivePages {
   const apps = withOneList(sources.apps, BEAT_MS / 2)
   return { alarms: null, chart: null, beatMs: BEAT_MS, onChange (handler) {
@@ -71,9 +77,8 @@ export function liveHostPages (
     }
   },
     follow: (can, url) =>
-      followPage(HOST_PAGES, { sources: { ...sources, apps, can },
-        frame: { fragments: apps.joinsFleet ? FLEET_FRAME_FRAGMENTS : FRAME_FRAGMENTS, model: () =>
-          hostFrame({ apps, can }) } }, url) }
+      followPage(HOST_PAGES, { views, sources: { ...sources, apps, can },
+        frame: () => hostFrame({ apps, can }) }, url) }
 }
 
 /** Workers report each second. */
@@ -93,25 +98,9 @@ export function withOneList (apps: Apps, keptMs: number = Infinity) {
   } }
 }
 
-function docsPage ({ id, now, describe }: { id: string, now: () => number, describe?: () => Document }) {
-  return docsModel({ name: id || undefined, now: now(), describe })
-}
-
-function apiPage ({ id, now, describe }: { id: string, now: () => number, describe?: () => Document }) {
-  return operationsPageModel({ group: id, now: now(), describe })
-}
-
 function alertsPage ({ apps, can, params, now }: Asked) {
   requireAllApps(can)
   return alertsModel({ alerts: apps.alerts, can, params, now: now(), appNames: apps.states().map(({ name }) => name) })
-}
-
-function historyPage (asked: Asked) {
-  return historyPageModel(historyOf(asked))
-}
-
-function followOwnHistory (asked: Asked) {
-  return followHistory(historyOf(asked))
 }
 
 function eventPage ({ history, can, id, now }: Pick<Asked, 'history' | 'can' | 'now'> & { id: string }) {
@@ -120,7 +109,7 @@ function eventPage ({ history, can, id, now }: Pick<Asked, 'history' | 'can' | '
 }
 
 function historyOf ({ apps, can, ...asked }: Asked): HistoryAsked {
-  return { ...asked, history: pastFor({ apps, can, ...asked }), can, deck: startOf(apps), isOfHost: true }
+  return { ...asked, history: pastFor({ apps, can, ...asked }), deck: startOf(apps), isOfHost: true }
 }
 
 /** The history of the apps that somebody may see; the host's own names all of its apps. */
@@ -157,10 +146,6 @@ function palettePage ({ apps, can }: { apps: Apps, can: Powers }): { items: Item
   }
 }
 
-function dialogsPage ({ apps, can }: { apps: Apps, can: Powers }) {
-  return { places: placesFor({ apps, can }) }
-}
-
 export function createHostErrorPage (
   { apps, ...parts }: Pick<Parameters<typeof createErrorPage>[0], 'views' | 'now' | 'log'> & { apps: Apps }
 ) {
@@ -173,9 +158,4 @@ function placesFor ({ apps, can }: { apps: Apps, can: Powers }) {
   return HOST_PLACES.filter(({ needs }) =>
     !needs || { administer: can.administer, allApps: !can.apps, fleet: apps.joinsFleet, jobs: false }[needs]
   )
-}
-
-/** The apps, to go to from the pages of another. */
-function switchPage ({ apps, can, params }: { apps: Apps, can: Powers, params: URLSearchParams }) {
-  return { rows: appRows({ apps, can }), current: params.get('from') }
 }

@@ -5,10 +5,6 @@ import type { Deck } from '../deck.ts'
 
 type Jobs = Deck['jobs']
 
-/** The elements of the pages that change, by id; each is the partial of the same name. */
-export const JOBS_FRAGMENTS = Object.freeze(['jobs', 'job-runs'])
-export const RUN_FRAGMENTS = Object.freeze(['job-run'])
-
 const SHOWN_RUNS = 30
 const SHOWN_OTHERS = 6
 

@@ -14,7 +14,6 @@ import { workersTable, type Kept } from './workers-table.ts'
 import type { Status, WorkerRow } from '../deck.ts'
 import type { RolloutView } from '../lifecycle/rollout/record.ts'
 import type { DeckEvent } from '../events/stream.ts'
-import type { Powers } from './powers.ts'
 
 /** The overview, made of the snapshot and the history. */
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'health' | 'notices' | 'releases' | 'jobs' | 'fleet'>
@@ -53,10 +52,6 @@ const ROLLOUT_STATES: Readonly<Record<string, { label: string, tone: Tone, icon:
   'rolled-back': { label: 'was rolled back', tone: 'warn', icon: 'undo-2' }
 })
 
-/** The elements of the page that change, by id; each is the partial of the same name. */
-export const OVERVIEW_FRAGMENTS = Object.freeze(['notices', 'health', 'addresses', 'actions', 'facts', 'build',
-  'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts'])
-
 /** `kept`: the order of the workers that was shown last */
 type Asked = { deck: Deck, history: History, params: URLSearchParams, now: number, kept?: Kept | null }
 
@@ -82,15 +77,13 @@ export function overviewModel ({ deck, history, params, now, kept }: Asked) {
     recent: { isAvailable: past.isAvailable, events: past.events.map(toShownEvent) } }
 }
 
-export function followOverview (
-  { now, can, render, ...asked }: Omit<Asked, 'now'> & { now: () => number, can?: Powers,
-    render: (name: string, model: object) => string }
-): () => { id: string, html: string }[] {
+/** Keeps the order of the workers from one rendering to the next. */
+export function followOverview ({ now, ...asked }: Omit<Asked, 'now'> & { now: () => number }) {
   let kept: Asked['kept'] = null
   return () => {
     const model = overviewModel({ ...asked, now: now(), kept })
     kept = model.table.kept
-    return OVERVIEW_FRAGMENTS.map((id) => ({ id, html: render(`partials/${id}`, { can, ...model }) }))
+    return model
   }
 }
 

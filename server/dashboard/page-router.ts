@@ -6,7 +6,7 @@ import { isAtLoopback } from './page-address.ts'
 import { powersOf, type Powers } from './powers.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Place } from '../../public/places.ts'
-import type { Model } from './pages.ts'
+import type { LivePage, Model } from './follow-page.ts'
 import type { Document, Mount } from '../api/openapi.ts'
 import type { Sessions, TokenRegistry } from '../api/tokens.ts'
 import type { Log } from '../system/log.ts'
@@ -22,10 +22,14 @@ export type RouterParts = {
   /** the API, as OpenAPI */
   describe: () => Document
 }
-export type Page<Asked> = Pick<import('./pages.ts').Page, 'path' | 'view' | 'hasFilters'> & {
-  model: (asked: Asked) => Model | Promise<Model>
+export type Page<Asked> = Omit<LivePage<Asked>, 'model'> & {
+  /** a file of views/pages */
+  view: string,
+  model: (asked: Asked) => Model | Promise<Model>,
+  /** it has a form, which also sends empty fields: the address bar shows `canonicalUrl` of the model instead */
+  hasFilters?: boolean
 }
-type Visit = { now: () => number, can: Powers, isAtLoopback: boolean, render: Views['render'], params: URLSearchParams,
+type Visit = { now: () => number, can: Powers, isAtLoopback: boolean, params: URLSearchParams,
   id: string }
 
 export function pagesRouter<Sources extends object> (pages: readonly Page<Sources & Visit>[],
@@ -42,8 +46,7 @@ export function pagesRouter<Sources extends object> (pages: readonly Page<Source
   for (const { path, view, model, hasFilters } of pages) {
     router.get(path, async (req, res) => {
       const can = powersOf(req.auth)
-      const asked = { ...sources(), now, can, isAtLoopback: isAtLoopback(req), render: views.render,
-        params: queryOf(req), id: String(req.params.id ?? req.params.name ?? '') }
+      const asked = { ...sources(), now, can, isAtLoopback: isAtLoopback(req), params: queryOf(req), id: String(req.params.id ?? req.params.name ?? '') }
       const shown = await model(asked)
       if (hasFilters && req.get('HX-Request'))
         res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)

@@ -3,9 +3,9 @@ import { accessModel, followAccess } from './access-page.ts'
 import { chartValues } from './chart-values.ts'
 import { checksModel } from './checks-page.ts'
 import { followCrash, crashModel } from './crash-page.ts'
-import { CRASHES_FRAGMENTS, crashesModel } from './crashes-page.ts'
+import { crashesModel } from './crashes-page.ts'
 import { decksModel } from './decks.ts'
-import { DEPLOYS_FRAGMENTS, deploysModel } from './deploys-page.ts'
+import { deploysModel } from './deploys-page.ts'
 import { docsModel, operationsPageModel } from './docs-page.ts'
 import { fleetCrashesModel, followFleetCrashes } from './fleet-crashes-page.ts'
 import { fleetHistoryModel, followFleetHistory } from './fleet-history-page.ts'
@@ -16,10 +16,10 @@ import { fleetModel, followFleet } from './fleet-page.ts'
 import { fleetPreviewModel } from './fleet-preview-page.ts'
 import { fleetRolloutModel, followFleetRollout } from './fleet-rollout-page.ts'
 import { followPage, type LivePages } from './follow-page.ts'
-import { frameFragments, frameParts } from './frame.ts'
+import { frameParts } from './frame.ts'
 import { historyGaps } from './history-gaps.ts'
 import { followHistory, historyPageModel } from './history-page.ts'
-import { jobRunModel, jobsModel, JOBS_FRAGMENTS, RUN_FRAGMENTS } from './jobs-page.ts'
+import { jobRunModel, jobsModel } from './jobs-page.ts'
 import { logsModel } from './logs-page.ts'
 import { withOneSnapshot } from './one-snapshot.ts'
 import { blockedReason, followOverview, overviewModel } from './overview.ts'
@@ -28,10 +28,11 @@ import { previewModel } from './preview-page.ts'
 import { profilesModel } from './profiles-page.ts'
 import { compareModel, followRelease, releasePageModel, rollbackModel } from './release-page.ts'
 import { followRollout, rolloutPageModel } from './rollout-page.ts'
-import { routesModel, ROUTES_FRAGMENTS } from './routes-page.ts'
+import { routesModel } from './routes-page.ts'
 import { followSettings, settingsPageModel } from './settings-page.ts'
-import { ALERTS_FRAGMENTS, alertsModel } from './alerts-page.ts'
+import { alertsModel } from './alerts-page.ts'
 import { followWorker, slotOf, workerPageModel } from './worker-page.ts'
+import type { Page } from './page-router.ts'
 import type { History } from '../../db/history.ts'
 import type { Views } from './views.ts'
 import type { Sessions, TokenRegistry } from '../api/tokens.ts'
@@ -44,7 +45,7 @@ export type Deck = Pick<import('../deck.ts').Deck,
     | 'alerts' | 'jobs' | 'diagnostics' | 'profiling' | 'vitals' | 'fleet' | 'preview' | 'examine' | 'configuredAnew'
     | 'isStopFirst'>
 /** `can`: what the viewer may do */
-export type Sources = { deck: Deck, history: History, now: () => number, render: Views['render'],
+export type Sources = { deck: Deck, history: History, now: () => number,
   tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions, can?: Powers }
 /**
  * `id`: the last part of the path, a number or a name; `describe`: the API as OpenAPI; `isAtLoopback`: see
@@ -52,96 +53,94 @@ export type Sources = { deck: Deck, history: History, now: () => number, render:
  */
 export type Asked = Sources & { params: URLSearchParams, id: string, describe?: () => Document, neighbours?: Neighbours,
   isAtLoopback?: boolean }
-export type Fragment = { id: string, html: string }
-/** `status` or `problem.status`: the HTTP status, if not 200 */
-export type Model = object & { status?: number, problem?: { status: number } | null, canonicalUrl?: string }
-export type Page = {
-  /** as express reads it */
-  path: string,
-  /** a file of views/pages */
-  view: string,
-  model: (asked: Asked) => Model | Promise<Model>,
-  /** it has a form, which also sends empty fields: the address bar shows `canonicalUrl` of the model instead */
-  hasFilters?: boolean,
-  /** files of views/partials */
-  fragments?: readonly string[],
-  /** in place of `fragments`, if rendering all each time costs too much */
-  follow?: (asked: Asked) => () => Fragment[],
-  /** the slot whose vitals it shows as charts, 0 for the cluster; null where there are no charts */
-  chartOf?: (asked: Asked) => number | null
-}
 
-export const PAGES: readonly Page[] = Object.freeze([{ path: '/', view: 'overview',
-  model: ({ deck, history, params, now }) => overviewModel({ deck, history, params, now: now() }), hasFilters: true,
-  follow: followOverview, chartOf: () => 0 }, { path: '/deploys', view: 'deploys',
-  model: ({ deck, history, params, now }) =>
-    deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }),
-  fragments: DEPLOYS_FRAGMENTS }, { path: '/deploys/preview', view: 'preview', model: previewModel }, { path: '/fleet',
-  view: 'fleet', model: fleetModel, follow: followFleet, hasFilters: true }, { path: '/fleet/preview',
-  view: 'fleet-preview', model: fleetPreviewModel }, { path: '/fleet/rollouts/:id', view: 'fleet-rollout',
-  model: fleetRolloutModel, follow: followFleetRollout }, { path: '/fleet/members/:name', view: 'fleet-member',
-  model: fleetMemberModel, follow: followFleetMember }, { path: '/workers/:id', view: 'worker', model: workerPageModel,
-  follow: followWorker, chartOf: slotOf }, { path: '/rollouts/:id', view: 'rollout', model: rolloutPageModel,
-  follow: followRollout }, { path: '/compare', view: 'compare',
-  model: ({ deck, params, now }) => compareModel({ deck, id: params.get('to') ?? '', params, now: now() }) }, {
-  path: '/releases/:name',
-  view: 'release',
-  model: releasePageModel,
-  follow: followRelease
-}, { path: '/releases/:id/rollback', view: 'rollback',
-  model: ({ deck, history, id, now }) =>
-    rollbackModel({ deck, history, id, now: now(), blocked: blockedReason(deck.snapshot()) }) }, {
-  path: '/releases/:id/compare',
-  view: 'compare',
-  model: ({ deck, id, params, now }) => compareModel({ deck, id, params, now: now() })
-}, { path: '/history', view: 'history', model: historyPageModel, follow: followHistory, hasFilters: true }, {
-  path: '/fleet/crashes',
-  view: 'fleet-crashes',
-  model: fleetCrashesModel,
-  follow: followFleetCrashes,
-  hasFilters: true
-}, { path: '/fleet/history', view: 'fleet-history', model: fleetHistoryModel, follow: followFleetHistory,
-  hasFilters: true }, { path: '/fleet/logs', view: 'fleet-logs', model: fleetLogsModel, hasFilters: true }, {
-  path: '/history/:id',
-  view: 'event',
-  model: ({ deck, history, can, id, now }) => eventPageModel({ history, deck, can, id, now: now() })
-}, { path: '/crashes', view: 'crashes',
-  model: ({ deck, history, params, now }) =>
-    crashesModel({ crashes: deck.crashes, params, now: now(),
-      gaps: historyGaps({ history, deck }, { isOfCrashes: true }) }), hasFilters: true, fragments: CRASHES_FRAGMENTS },
+export const PAGES: readonly Page<Asked>[] = Object.freeze([
+  // What is going on
+  { path: '/', view: 'overview', hasFilters: true, chartOf: () => 0, follow: followOverview,
+    model: ({ deck, history, params, now }) => overviewModel({ deck, history, params, now: now() }),
+    fragments: ['notices', 'health', 'addresses', 'actions', 'facts', 'build', 'rollout', 'workers', 'recent',
+      'chart-news', 'silent-hosts'] },
+  { path: '/workers/:id', view: 'worker', model: workerPageModel, follow: followWorker, chartOf: slotOf },
+  { path: '/routes', view: 'routes', hasFilters: true, fragments: ['routes'],
+    model: ({ deck, params, now }) => routesModel({ deck, params, now: now() }) },
+  { path: '/jobs', view: 'jobs', fragments: ['jobs', 'job-runs'],
+    model: ({ deck, now }) => jobsModel({ jobs: deck.jobs, now: now() }) },
+  { path: '/jobs/runs/:id', view: 'job-run', fragments: ['job-run'],
+    model: ({ deck, id, now }) => jobRunModel({ jobs: deck.jobs, id: Number(id), now: now() }) },
+  { path: '/profiles', view: 'profiles',
+    model: ({ deck, params, now, can }) => profilesModel({ deck, params, now: now(), can }) },
+
+  // Deploys
+  { path: '/deploys', view: 'deploys',
+    model: ({ deck, history, params, now }) =>
+      deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }),
+    fragments: ['actions', 'build', 'rollout', 'verdicts', 'rollouts', 'releases'] },
+  { path: '/deploys/preview', view: 'preview', model: previewModel },
+  { path: '/rollouts/:id', view: 'rollout', model: rolloutPageModel, follow: followRollout,
+    fragments: ['rollout-head', 'rollout-facts', 'rollout-graphs', 'rollout-slots', 'rollout-moments'] },
+  { path: '/compare', view: 'compare',
+    model: ({ deck, params, now }) => compareModel({ deck, id: params.get('to') ?? '', params, now: now() }) },
+  { path: '/releases/:name', view: 'release', model: releasePageModel, follow: followRelease,
+    fragments: ['release-head', 'release-crashes', 'release-memory', 'release-rollouts'] },
+  { path: '/releases/:id/rollback', view: 'rollback',
+    model: ({ deck, history, id, now }) =>
+      rollbackModel({ deck, history, id, now: now(), blocked: blockedReason(deck.snapshot()) }) },
+  { path: '/releases/:id/compare', view: 'compare',
+    model: ({ deck, id, params, now }) => compareModel({ deck, id, params, now: now() }) },
+
+  // The fleet
+  { path: '/fleet', view: 'fleet', model: fleetModel, follow: followFleet, hasFilters: true },
+  { path: '/fleet/preview', view: 'fleet-preview', model: fleetPreviewModel },
+  { path: '/fleet/rollouts/:id', view: 'fleet-rollout', model: fleetRolloutModel, follow: followFleetRollout,
+    fragments: ['fleet-rollout', 'fleet-moments'] },
+  { path: '/fleet/members/:name', view: 'fleet-member', model: fleetMemberModel, follow: followFleetMember,
+    fragments: ['fleet-member', 'fleet-inside'] },
+  { path: '/fleet/crashes', view: 'fleet-crashes', model: fleetCrashesModel, follow: followFleetCrashes,
+    hasFilters: true, fragments: ['fleet-gaps', 'fleet-crashes'] },
+  { path: '/fleet/history', view: 'fleet-history', model: fleetHistoryModel, follow: followFleetHistory,
+    hasFilters: true, fragments: ['fleet-gaps', 'fleet-events'] },
+  { path: '/fleet/logs', view: 'fleet-logs', model: fleetLogsModel, hasFilters: true },
+
+  // What has happened
+  { path: '/history', view: 'history', model: historyPageModel, follow: followHistory, hasFilters: true },
+  { path: '/history/:id', view: 'event',
+    model: ({ deck, history, can, id, now }) => eventPageModel({ history, deck, can, id, now: now() }) },
+  { path: '/crashes', view: 'crashes', hasFilters: true, fragments: ['history-gaps', 'crash-tabs', 'crash-groups'],
+    model: ({ deck, history, params, now }) =>
+      crashesModel({ crashes: deck.crashes, params, now: now(),
+        gaps: historyGaps({ history, deck }, { isOfCrashes: true }) }) },
   { path: '/crashes/:id', view: 'crash',
     model: ({ deck, history, params, id, now }) =>
       crashModel({ crashes: deck.crashes, history, id, params, now: now() }),
-    follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, ...asked }) }, { path: '/logs', view: 'logs',
-  model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true }, { path: '/profiles',
-  view: 'profiles', model: ({ deck, params, now, can }) => profilesModel({ deck, params, now: now(), can }) }, {
-  path: '/routes',
-  view: 'routes',
-  model: ({ deck, params, now }) => routesModel({ deck, params, now: now() }),
-  fragments: ROUTES_FRAGMENTS,
-  hasFilters: true
-}, { path: '/checks', view: 'checks', model: ({ deck }) => checksModel({ deck }) }, { path: '/access', view: 'access',
-  model: ({ now, ...asked }) => accessModel({ ...asked, now: now() }), follow: followAccess }, { path: '/settings',
-  view: 'settings', model: settingsPageModel, follow: followSettings, hasFilters: true }, { path: '/alerts',
-  view: 'alerts', model: ({ deck, can, params, now }) => alertsModel({ alerts: deck.alerts, can, params, now: now() }),
-  fragments: ALERTS_FRAGMENTS }, { path: '/jobs', view: 'jobs',
-  model: ({ deck, now }) => jobsModel({ jobs: deck.jobs, now: now() }), fragments: JOBS_FRAGMENTS }, {
-  path: '/jobs/runs/:id',
-  view: 'job-run',
-  model: ({ deck, id, now }) => jobRunModel({ jobs: deck.jobs, id: Number(id), now: now() }),
-  fragments: RUN_FRAGMENTS
-}, { path: '/palette', view: 'palette',
-  model: ({ deck, history, can, neighbours }) => paletteModel({ deck, history, can, neighbours }) }, { path: '/decks',
-  view: 'decks', model: ({ deck, can, isAtLoopback = false }) => decksModel({ deck, can, isAtLoopback }) }, {
-  path: '/dialogs',
-  view: 'dialogs',
-  model: dialogsModel
-}, { path: '/docs/api/:id', view: 'docs', model: apiModel }, { path: '/docs{/:id}', view: 'docs',
-  model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }])
+    follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, ...asked }),
+    fragments: ['crash-head', 'crash-when', 'crash-kept', 'crash-body', 'crash-around'] },
+  { path: '/logs', view: 'logs', model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true },
+
+  // How it is set up
+  { path: '/checks', view: 'checks', model: ({ deck }) => checksModel({ deck }) },
+  { path: '/access', view: 'access', model: ({ now, ...asked }) => accessModel({ ...asked, now: now() }),
+    follow: followAccess, fragments: ['access-list'] },
+  { path: '/settings', view: 'settings', model: settingsPageModel, follow: followSettings, hasFilters: true,
+    fragments: ['setting-tabs', 'settings'] },
+  { path: '/alerts', view: 'alerts', fragments: ['alerts'],
+    model: ({ deck, can, params, now }) => alertsModel({ alerts: deck.alerts, can, params, now: now() }) },
+
+  // Beside all of them
+  { path: '/palette', view: 'palette',
+    model: ({ deck, history, can, neighbours }) => paletteModel({ deck, history, can, neighbours }) },
+  { path: '/decks', view: 'decks',
+    model: ({ deck, can, isAtLoopback = false }) => decksModel({ deck, can, isAtLoopback }) },
+  { path: '/dialogs', view: 'dialogs', model: dialogsModel },
+  { path: '/docs/api/:id', view: 'docs',
+    model: ({ id, now, describe }) => operationsPageModel({ group: id, now: now(), describe }) },
+  { path: '/docs{/:id}', view: 'docs',
+    model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }
+])
 
 /** The pages of a deck for the live connection, see follow-page.ts. */
 export function livePages (
-  sources: Omit<Sources, 'can' | 'deck'> & { deck: Deck & Pick<import('../deck.ts').Deck, 'vitals'> }
+  { views, ...sources }: Omit<Sources, 'can' | 'deck'> & { views: Pick<Views, 'fragment'>,
+    deck: Deck & Pick<import('../deck.ts').Deck, 'vitals'> }
 ): LivePages {
   const { deck } = sources
   // A page and its frame are of the same moment, and so is what all viewers get in one update.
@@ -159,13 +158,9 @@ export function livePages (
     }
   }, follow (can, url) {
     endFleet ??= deck.fleet?.onRollout(tellChange) ?? null
-    return followPage(PAGES, { sources: { ...sources, deck: seen, can },
-      frame: { fragments: frameFragments(deck), model: () => frameParts(seen) } }, url)
+    return followPage(PAGES, { views, sources: { ...sources, deck: seen, can },
+      frame: () => frameParts(seen) }, url)
   }, chart: (slot, sinceMs) => chartValues(deck, { slot, sinceMs }) }
-}
-
-function apiModel ({ id, now, describe }: Asked) {
-  return operationsPageModel({ group: id, now: now(), describe })
 }
 
 function dialogsModel ({ deck, can }: Asked) {

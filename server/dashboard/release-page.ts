@@ -23,10 +23,6 @@ const SHOWN_HOLDERS = 3
 const MODES: Readonly<Record<string, string>> = Object.freeze({ live: 'runs in its folder, nothing is copied',
   symlink: 'the target of a symbolic link', path: 'a folder that the deploy named', folder: 'a copy of the folder' })
 
-/** The elements of the page that change, by id; each is the partial of the same name. */
-export const RELEASE_FRAGMENTS = Object.freeze(['release-head', 'release-crashes', 'release-memory',
-  'release-rollouts'])
-
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'crashes'>
 type History = Pick<import('../../db/history.ts').History, 'rollouts' | 'rollout' | 'page'>
 type Asked = { deck: Deck, history: History, id: string, now: () => number, can?: Powers }
@@ -41,13 +37,9 @@ export async function releasePageModel ({ deck, ...asked }: Asked) {
     comparison: model.base === null ? null : await comparisonOf({ deck, from: model.base, to: model.release.id }) }
 }
 
-export function followRelease (
-  { render, ...asked }: Asked & { render: (name: string, model: object) => string }
-): () => { id: string, html: string }[] {
-  return () => {
-    const model = { can: asked.can, ...releaseModel(asked) }
-    return RELEASE_FRAGMENTS.map((id) => ({ id, html: render(`partials/${id}`, model) }))
-  }
+/** Its comparison does not change. */
+export function followRelease (asked: Asked) {
+  return () => releaseModel(asked)
 }
 
 /** @throws {DeckError} not-found */

@@ -14,10 +14,6 @@ type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases'>
 type History = Pick<import('../../db/history.ts').History, 'rollout' | 'rolloutDurations' | 'page'>
 type Asked = { deck: Deck, history: History, id: string, now: () => number, can?: Powers }
 
-/** The elements of the page that change, by id; each is the partial of the same name. */
-const ROLLOUT_FRAGMENTS = Object.freeze(['rollout-head', 'rollout-facts', 'rollout-graphs', 'rollout-slots',
-  'rollout-moments'])
-
 /** During a rollout, bars and lines grow in these steps. */
 const SHORT = Object.freeze({ untilMs: 60_000, stepMs: 1000 })
 const LONG_STEP_MS = 5000
@@ -30,21 +26,11 @@ const CLIENTS = Object.freeze({ agent: 'by an agent', api: 'by the API', cli: 'o
 
 /** @throws {DeckError} not-found, or the database's */
 export function rolloutPageModel (asked: Asked) {
-  return followRolloutModel(asked)()
-}
-
-export function followRollout (
-  asked: Asked & { render: (name: string, model: object) => string }
-): () => { id: string, html: string }[] {
-  const read = followRolloutModel(asked)
-  return () => {
-    const model = { can: asked.can, ...read() }
-    return ROLLOUT_FRAGMENTS.map((id) => ({ id, html: asked.render(`partials/${id}`, model) }))
-  }
+  return followRollout(asked)()
 }
 
 /** A rollout that is over does not change and is read once. */
-function followRolloutModel ({ deck, history, id, now }: Asked) {
+export function followRollout ({ deck, history, id, now }: Asked) {
   if (!ID.test(id)) throw notFound(id)
   const number = Number(id)
   let over: RolloutView | null = null

@@ -25,9 +25,6 @@ const MUCH_SLOWER = 1.5
 const MUCH_SLOWER_MS = 10
 const MORE_ERRORS = 0.02
 
-/** The elements of the page that change, by id; each is the partial of the same name. */
-export const ROUTES_FRAGMENTS = Object.freeze(['routes'])
-
 export function routesModel (
   { deck, params, now }: { deck: Pick<Deck, 'vitals' | 'releases'>, params: URLSearchParams, now: number }
 ) {

@@ -5,7 +5,6 @@ import { errorText } from '../errors.ts'
 import { cronWords } from '../cron-words.ts'
 import { urlOf } from './history-filters.ts'
 import type { Powers } from './powers.ts'
-import type { Fragment, Sources } from './pages.ts'
 
 /** The settings of a master: what it runs with, where that comes from, and when a change of it takes effect. */
 type Setting = ReturnType<import('./pages.ts').Deck['settings']['list']>[number]
@@ -50,11 +49,9 @@ export async function settingsPageModel (asked: Asked & { can?: Powers }) {
   return { ...settingsModel(asked), ...(asked.can?.operate ? await anewIn(asked.deck) : NOTHING_ANEW) }
 }
 
-export function followSettings ({ render, can, ...asked }: Asked & Pick<Sources, 'render' | 'can'>): () => Fragment[] {
-  return () => {
-    const model = { can, now: asked.now(), ...settingsModel(asked) }
-    return ['setting-tabs', 'settings'].map((id) => ({ id, html: render(`partials/${id}`, model) }))
-  }
+/** The file is not read each time. */
+export function followSettings (asked: Asked) {
+  return () => ({ now: asked.now(), ...settingsModel(asked) })
 }
 
 export function settingsModel ({ deck, history, params }: Asked) {

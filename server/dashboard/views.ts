@@ -7,7 +7,7 @@ import { htmlWithBase } from '../api/base-path.ts'
 import { callOf, onMember, operationsByName } from '../api/form.ts'
 import { count } from '../health.ts'
 import { ASSETS_VERSION, assetUrl } from './assets.ts'
-import { hashOf, toShown } from './fragment.ts'
+import { hashOf, htmlOf, moving, row, toFragment, type Fragment } from './fragment.ts'
 import { NO_FRAME } from './frame.ts'
 import { escapeHtml } from './html.ts'
 import { powersOf } from './powers.ts'
@@ -15,18 +15,20 @@ import { readable } from './readable-text.ts'
 import type { Mount } from '../api/openapi.ts'
 
 export type Views = ReturnType<typeof createViews>
+type Data = object & { can?: object }
 
 const PART = /^\/partials\/([a-z-]+)$/
 const FOLDER = fileURLToPath(new URL('../../views', import.meta.url))
 
-/** The parts of the page that is rendered now. */
-let parts: ReturnType<typeof createParts> | null = null
+/** Of what is rendered now. */
+let notes = createNotes()
 
 /** All sites share it, as compiled templates take room. */
 const eta = notingParts(
-  new Eta({ views: FOLDER, cache: true, escapeFunction: (text) => escapeHtml(readable(text)),
-    functionHeader: 'const { f, icon, asset, tick, clock, count, post, calls, withCode } = it.helpers' }),
-  (name, html) => parts?.note(name, html)
+  new Eta({ views: FOLDER, cache: true, escapeFunction: escaped,
+    functionHeader: 'const { f, icon, asset, tick, figure, figureIn, clock, count, post, calls, withCode } = it.helpers;' +
+      'const keyed = (id, write) => output(it.helpers.keyed(id, (attributes) => capture(() => write(attributes))))' }),
+  (name, written) => notes.notePart(name, written)
 )
 
 /**
@@ -48,13 +50,21 @@ export function createViews (
      * `name`: `pages/overview`, `partials/workers`, …; `can`: what the viewer may do, by default nothing;
      * `frame`: see frame.ts. Returns HTML.
      */
-    render<Data extends object & { can?: object }> (name: string, data: Data): string {
-      parts = name.startsWith('pages/') ? createParts(place) : null
-      return place(
-        eta.render(`./${name}`, { helpers: { ...helpers, calls }, assetsVersion: ASSETS_VERSION, software, basePath,
-          home, parts, frame: NO_FRAME, ...data, can: data.can ?? powersOf(null) })
-      )
+    render: <D extends Data>(name: string, data: D): string => htmlOf(write(name, data)),
+
+    /** `id`: of a partial */
+    fragment<D extends Data> (id: string, data: D): Fragment {
+      const written = write(`partials/${id}`, data)
+      return toFragment(id, written, notes.figures)
     }
+  }
+
+  function write (name: string, data: Data): string {
+    notes = createNotes(name.startsWith('pages/') ? place : undefined)
+    return place(
+      eta.render(`./${name}`, { helpers: { ...helpers, calls }, assetsVersion: ASSETS_VERSION, software, basePath, home,
+        shownParts: notes.shownParts, frame: NO_FRAME, ...data, can: data.can ?? powersOf(null) })
+    )
   }
 
   /** @returns for an attribute: the dialog shows the first operation whose fields are filled in */
@@ -66,28 +76,36 @@ export function createViews (
   }
 }
 
-/** `onPart`: hears of each part of a page that is rendered */
-function notingParts (eta: Eta, onPart: (name: string, html: string) => void) {
+/** `onPart`: hears of each partial that another template includes */
+function notingParts (eta: Eta, onPart: (name: string, written: string) => void) {
   const { render } = eta
   eta.render = (template, data, meta) => {
-    const html = render.call(eta, template, data, meta)
+    const written = render.call(eta, template, data, meta)
     const [, name] = PART.exec(String(template)) ?? []
-    if (name) onPart(name, html)
-    return html
+    if (name) onPart(name, written)
+    return written
   }
   return eta
 }
 
-/** `place`: puts links below the base path */
-function createParts (place: (html: string) => string) {
+/** `place`: puts links of a page below the base path; undefined: this is no page, but a part of one */
+function createNotes (place?: (html: string) => string) {
   const hashes: Map<string, string> = new Map()
   return {
-    note (name: string, html: string) {
-      hashes.set(name, hashOf(toShown(place(html))))
+    /** by key */
+    figures: new Map<string, string>(),
+
+    notePart (name: string, written: string) {
+      if (place) hashes.set(name, hashOf(toFragment(name, place(written))))
     },
+
     /** The page sends these hashes, so that the live connection does not send the same parts again. */
-    toString: () => JSON.stringify(Object.fromEntries(hashes))
+    shownParts: () => JSON.stringify(Object.fromEntries(hashes))
   }
+}
+
+function escaped (text: unknown) {
+  return escapeHtml(readable(text))
 }
 
 const helpers = Object.freeze({
@@ -109,18 +127,33 @@ const helpers = Object.freeze({
     'hx-headers=\'{"Accept":"application/problem+json"}\'',
 
   /** A text in which names of the API stand between backticks. */
-  withCode: (text: string) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>'),
+  withCode: (text: string) => escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>'),
 
   /** A duration that the browser keeps up to date: `since` a time, `until` one, or the time `ago`. */
   tick (kind: 'since' | 'until' | 'ago', iso: string, now: number) {
     const ms = now - Date.parse(iso)
     const text = { since: () => formatDuration(ms), until: () => formatDuration(Math.max(0, -ms)),
       ago: () => formatAgo(ms) }[kind]()
-    return `<time data-tick="${kind}" datetime="${escapeHtml(iso)}">${escapeHtml(text)}</time>`
+    return `<time data-tick="${kind}" datetime="${escaped(iso)}">${moving(escaped(text))}</time>`
   },
+
+  /** A text that changes each second. `key`: names it on its page */
+  figure (key: string, text: string | number) {
+    notes.figures.set(key, String(text))
+    return `<span data-figure="${escaped(key)}">${moving(escaped(text))}</span>`
+  },
+
+  /** The same as an attribute of an element of its own: the width of a bar, or the points of a line. */
+  figureIn (attribute: 'width' | 'points', key: string, value: string | number) {
+    notes.figures.set(key, String(value))
+    return `data-figure="${escaped(key)}" ${attribute}="${moving(escaped(value))}"`
+  },
+
+  /** An element that is sent again only if it has changed, and flashes when it comes. `write`: with its attributes */
+  keyed: (id: string, write: (attributes: string) => string) => row(id, write(`id="${escaped(id)}" data-flash`)),
 
   /** A time, which the browser shows in the viewer's time zone. */
   clock: (iso: string, { isLong = false }: { isLong?: boolean } = {}) =>
-    `<time data-clock="${isLong ? 'long' : 'short'}" datetime="${escapeHtml(iso)}" title="${escapeHtml(iso)}">` +
-    `${escapeHtml(formatTime(iso, { timeZone: 'UTC', isLong }))}</time>`
+    `<time data-clock="${isLong ? 'long' : 'short'}" datetime="${escaped(iso)}" title="${escaped(iso)}">` +
+    `${escaped(formatTime(iso, { timeZone: 'UTC', isLong }))}</time>`
 })

@@ -21,10 +21,9 @@ import type { Powers } from './powers.ts'
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'diagnostics' | 'logs' | 'crashes' | 'releases'>
 type Asked = { deck: Deck, history: History, id: string, params: URLSearchParams, now: () => number, can?: Powers }
 
-/** The elements of the page that change, by id; each is the partial of the same name. */
-export const WORKER_FRAGMENTS = Object.freeze(['history-gaps', 'worker-head', 'worker-facts', 'worker-looks',
-  'worker-lives', 'worker-events', 'chart-news'])
-
+/** What is live of the page of any worker. */
+const FRAGMENTS = Object.freeze(['history-gaps', 'worker-head', 'worker-facts', 'worker-lives', 'worker-events',
+  'chart-news'])
 const MAX_DIAGNOSTICS = 10
 /** The log of standby workers, which have no slot yet. */
 const STANDBY_LOG = 0
@@ -40,7 +39,7 @@ const DIAGNOSTIC_STATES = Object.freeze({ running: { label: 'Running', tone: 'in
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
 export async function workerPageModel (asked: Asked) {
-  const model = followWorkerModel(asked)()
+  const model = followWorker(asked)()
   const { worker, isLive } = model
   return { ...model,
     log: isLive
@@ -59,24 +58,13 @@ async function busiestOf (profile: Diagnostic, deck: Deck) {
   }
 }
 
-export function followWorker (
-  asked: Asked & { render: (name: string, model: object) => string }
-): () => { id: string, html: string }[] {
-  const read = followWorkerModel(asked)
-  return () => {
-    const model = { can: asked.can, ...read() }
-    return WORKER_FRAGMENTS.filter((id) => id !== 'worker-looks' || model.hasLooks).map((id) => ({ id,
-      html: asked.render(`partials/${id}`, model) })
-    )
-  }
-}
-
 /** @returns null once it has ended */
 export function slotOf ({ deck, id }: Pick<Asked, 'deck' | 'id'>): number | null {
   return deck.snapshot().workers.find((worker) => worker.id === Number(id))?.slot ?? null
 }
 
-function followWorkerModel ({ deck, history, id, params, now, can }: Asked) {
+/** The story of a worker is read once. */
+export function followWorker ({ deck, history, id, params, now, can }: Asked) {
   if (!ID.test(id)) throw new DeckError('not-found', `Worker ${JSON.stringify(id.slice(0, 40))} does not exist`)
   const number = Number(id)
   const at = parseTime(params)
@@ -93,15 +81,15 @@ function followWorkerModel ({ deck, history, id, params, now, can }: Asked) {
     const isProgram = isLive && row.runtime === 'other'
     const worker = isLive ? toWorkerRow(row) : endedWorker(number, told)
     const lives = toLives(told.lives, worker)
-    return { now: now(),
+    const looks = diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can,
+      canLook: isLive && !isProgram })
+    return { fragments: looks.hasLooks ? [...FRAGMENTS, 'worker-looks'] : FRAGMENTS, now: now(),
       gaps: historyGaps({ history, deck }, { since: lives.at(-1)?.startedAt ?? worker.startedAt ?? undefined,
         until: isLive ? undefined : told.exited?.at }), faults: FAULTS, newestMark: newestMark(history),
       isUnwritten: isUnwritten(history, snapshot), snapshot, isProgram, blocked: blockedReason(snapshot), isAvailable,
       isLive, worker, end: isLive ? null : told.exited, crash: isLive ? null : crashOf(told.exited, deck.crashes),
       next: isLive ? successorOf(row, snapshot.workers) : replacementOf(told, worker.slot, snapshot.workers),
-      events: told.events, lives, before: isLive ? faultBefore(lives, row) : null,
-      ...diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can,
-        canLook: isLive && !isProgram }) }
+      events: told.events, lives, before: isLive ? faultBefore(lives, row) : null, ...looks }
   }
 }
 

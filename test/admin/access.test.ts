@@ -68,7 +68,7 @@ test('a live page follows what its viewer may see, and shows a viewer nothing th
     if (role === null) continue
     socket.emit('watch', '/')
     const [{ fragments }] = await heard(socket, 'fragments')
-    const html = fragments.map((fragment) => fragment.html).join('')
+    const html = fragments.flatMap(({ parts }) => parts).join('')
     assert.equal(/data-dialog=|hx-post=/.test(html), roleAllows(role, 'operator'), name)
     socket.close()
   }

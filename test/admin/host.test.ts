@@ -144,7 +144,7 @@ test('the live page of an app follows that app, ends with it, and nobody upgrade
   const first = heard(socket, 'fragments')
   await socket.emitWithAck('watch', '/apps/shop/', {})
   const [{ fragments }] = await first
-  assert.ok(fragments.some(({ id, html }) => id === 'health' && html.includes('All 2 workers are ready')))
+  assert.ok(fragments.some(({ id, parts }) => id === 'health' && parts.join('').includes('All 2 workers are ready')))
   const ended = heard(socket, 'disconnect')
   host.apps.closeApp('shop')
   assert.match(String((await ended)[0]), /^transport/)

@@ -13,6 +13,7 @@ import { createFakeDeck } from '../support/fake-deck.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 import type { Auth } from '../../server/api/roles.ts'
+import type { SentFragment } from '../../public/live-events.d.ts'
 
 const ADMIN: Auth = { actor: 'dashboard', via: 'session', client: 'dashboard', name: null, role: 'admin', token: null,
   until: null }
@@ -28,13 +29,13 @@ async function startLive (t: TestContext,
   const rendered = [] as string[]
   const renderings = new EventEmitter()
   const logged: unknown[] = []
-  const spy = { render (name: string, data: object) {
-    rendered.push(name)
-    renderings.emit(name)
-    return views.render(name, data)
+  const spy = { fragment (id: string, data: object) {
+    rendered.push(id)
+    renderings.emit(id)
+    return views.fragment(id, data)
   } }
   const httpServer = http.createServer()
-  const live = attachLive({ httpServer, pages: livePages({ deck, history, now, render: spy.render }), basePath,
+  const live = attachLive({ httpServer, pages: livePages({ deck, history, now, views: spy }), basePath,
     authenticate, now, log: { error: (...args) => logged.push(args) } })
   httpServer.listen(0, '127.0.0.1')
   await once(httpServer, 'listening')
@@ -63,7 +64,7 @@ async function startLive (t: TestContext,
     /** Watches a page; resolves once its first fragments are here. */
     async watch (url: unknown) {
       const socket = this.connect()
-      const updates = [] as { id: string, html: string }[][]
+      const updates = [] as SentFragment[][]
       socket.on('fragments', ({ fragments }) => updates.push(fragments))
       await heard(socket, 'connect')
       const reply = await socket.emitWithAck('watch', url)
@@ -83,7 +84,7 @@ test('renders nothing while nobody watches, whatever happens', async (t) => {
   for (const url of ['/history/1', '/history?cursor=1', '/docs', '/nope']) await watch.call({ connect }, url)
   deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
   await nextTurn()
-  assert.deepEqual([...new Set(rendered)], ['partials/trouble', 'partials/open-crashes'])
+  assert.deepEqual([...new Set(rendered)], ['trouble', 'open-crashes'])
 })
 
 test('a viewer gets the whole page first, then what changed and nothing else', async (t) => {
@@ -103,14 +104,14 @@ test('renders once for any number of viewers, and once for any number of events 
   live.rendered.length = 0
   for (let n = 0; n < 50; n++) live.deck.events.publish({ type: 'worker.ready', worker: n, slot: 1 })
   await Promise.all(viewers.map(({ next }) => next()))
-  assert.equal(live.rendered.filter((name) => name === 'partials/recent').length, 1)
+  assert.equal(live.rendered.filter((name) => name === 'recent').length, 1)
 })
 
 test('sends nothing when only time has passed', async (t) => {
   let hours = 0
   const live = await startLive(t, { now: () => Date.parse('2026-01-01T00:00:00.000Z') + 3_600_000 * hours++ })
   const viewer = await live.watch('/')
-  for (let beat = 0; beat < 3; beat++) await once(live.renderings, 'partials/recent')
+  for (let beat = 0; beat < 3; beat++) await once(live.renderings, 'recent')
   assert.equal(viewer.updates.length, 1)
 })
 
@@ -120,11 +121,11 @@ test('a viewer of the history gets what its filters let through', async (t) => {
   live.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
   await nextTurn()
   live.deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1 })
-  await until(() => exits.updates.flat().some(({ id, html }) => id === 'events' && html.includes('event-2')),
+  await until(() => exits.updates.flat().some(({ id, parts }) => id === 'events' && parts.join('').includes('event-2')),
     'the exit')
-  const { html } = exits.updates.flat().findLast(({ id }) => id === 'events') ?? { html: '' }
-  assert.match(html, /id="event-2"/)
-  assert.doesNotMatch(html, /id="event-1"/)
+  const html = JSON.stringify(exits.updates.flat().findLast(({ id }) => id === 'events')?.parts)
+  assert.match(html, /id=\\"event-2\\"/)
+  assert.doesNotMatch(html, /event-1\\"/)
 })
 
 test('a viewer that moves on gets the new page and no longer the old one', async (t) => {

@@ -87,10 +87,10 @@ test('a release says what held the memory of its workers, how much for 1,000 req
 
 test('the page of a release follows the cluster: once another one runs, it no longer counts as current', async (t) => {
   const { admin: { deck, history } } = await setUp(t)
-  const sources = fake<Sources>({ deck, history, now: () => 0, can: { operate: true }, render: createViews().render })
-  const followed = followPage(PAGES, { sources, frame: { fragments: [], model: () => ({}) } },
+  const sources = fake<Sources>({ deck, history, now: () => 0, can: { operate: true } })
+  const followed = followPage(PAGES, { views: createViews(), sources, frame: () => ({}) },
     new URL('http://localhost/releases/r1'))
-  const head = () => followed.render().find(({ id }) => id === 'release-head')?.html ?? ''
+  const head = () => followed.render().find(({ id }) => id === 'release-head')?.still ?? ''
   assert.match(head(), /current/)
   deck.set({ release: { ...deck.snapshot().release, id: 'r3' },
     workers: deck.snapshot().workers.map((worker) => ({ ...worker, release: 'r3' })) })

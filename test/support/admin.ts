@@ -15,6 +15,7 @@ import type { History } from '../../db/history.ts'
 import type { Timers } from '../../server/admin/site.ts'
 import type { Apps } from '../../server/api/apps.ts'
 import type { AnswerTo, Problem } from './answers.ts'
+import type { SentFragment } from '../../public/live-events.d.ts'
 
 /**
  * The language of the admin tests: a real admin port over a real history, which is in memory, and a deck without
@@ -172,7 +173,7 @@ export function rawRequest ({ port }: Pick<Admin, 'port'>,
   })
 }
 
-type Update = { fragments: { id: string, html: string }[] }
+type Update = { fragments: SentFragment[] }
 
 /** What comes next over a live socket. */
 export function heard (socket: Socket, name: string) {

@@ -66,7 +66,7 @@ test('what another host says is text, whatever it says', async () => {
 test('a group that somebody has settled is shown as such at once, and else nobody is asked for a while', async () => {
   const { asked, deck, fleet } = await modelOf({})
   let at = 0
-  const follow = followFleetCrashes(fake({ deck, params: new URLSearchParams(), now: () => at, render: () => '' }))
+  const follow = followFleetCrashes(fake({ deck, params: new URLSearchParams(), now: () => at }))
   const look = async () => {
     follow()
     await new Promise((resolve) => setImmediate(resolve))

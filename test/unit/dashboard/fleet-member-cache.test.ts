@@ -105,7 +105,9 @@ test('those alone are asked who let themselves be, and have controls only where 
     const html = render('pages/fleet-member', { can: OPERATOR, ...await fleetMemberModel(asked) })
     assert.equal(paths.length > 0, isAsked, id)
     assert.equal(controls.test(html), hasControls, id)
-    const live = followFleetMember({ ...asked, render })().map((fragment) => fragment.html).join('')
+    const live = ['fleet-member', 'fleet-inside'].map((id) =>
+      render(`partials/${id}`, { can: OPERATOR, ...followFleetMember(asked)() })
+    ).join('')
     assert.equal(controls.test(live), hasControls, id)
     assert.doesNotMatch(render('pages/fleet-member', { can: powersOf(null), ...await fleetMemberModel(asked) }),
       /data-dialog|dialog-member/)
