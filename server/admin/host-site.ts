@@ -41,8 +41,7 @@ export function createHostSite (parts: Parameters<typeof createHostSites>[0]) {
         describe: readDocument, basePath, now, log })], isOpen: (path) => isPublic(path) || APP_PROBE.test(path), log })
   return {
     site: createSite({ ...parts, events, basePath, software, app,
-      pages: liveHostPages({ apps, history, tokens: access.tokens, sessions: access.sessions, events, now,
-        views }) }),
+      pages: liveHostPages({ apps, history, tokens: access.tokens, sessions: access.sessions, events, now, views }) }),
     showError: createHostErrorPage({ views, apps, now, log }).show
   }
 

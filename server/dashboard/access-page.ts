@@ -7,7 +7,7 @@ import type { Powers } from './powers.ts'
 
 /** Who has access, for an admin, who can give it and take it away. */
 /** `apps`: of a host, which a new token may be limited to */
-type Parts = { tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions, can?: Powers, now: number,
+type Parts = { tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions, can?: Powers, now: () => number,
   apps?: readonly string[] | null }
 
 /** @throws {DeckError} forbidden */
@@ -18,12 +18,13 @@ export function accessModel (parts: Parts) {
 }
 
 /** Whoever may not see the list gets no updates of it. */
-export function followAccess ({ now, ...parts }: Omit<Parts, 'now' | 'apps'> & { now: () => number }) {
-  return () => parts.can?.administer ? listOf({ ...parts, now: now() }) : null
+export function followAccess (parts: Omit<Parts, 'apps'>) {
+  return () => parts.can?.administer ? listOf(parts) : null
 }
 
 /** @throws {DeckError} forbidden */
-function listOf ({ tokens, sessions, can, now }: Omit<Parts, 'apps'>) {
+function listOf ({ tokens, sessions, can, now: clock }: Omit<Parts, 'apps'>) {
+  const now = clock()
   if (!can?.administer || !tokens || !sessions) throw new DeckError('forbidden', 'Only an admin can see who has access')
   const mine = tokensOf(can, tokens.list())
   const known = { now, sessions: sessions.countByToken() }

@@ -43,9 +43,15 @@ const STATES: Readonly<Record<Alert['deliveries'][number]['state'], Badge>> = Ob
 
 /** `appNames`: of a host, whose alerts are for some of them; `new`: the kind of one that is to be added, `change`: the id of one that is to be changed */
 export function alertsModel (
-  { alerts, can, params, now, appNames = null }: { alerts: Pick<Alerts, 'list' | 'preview' | 'digest'>, can?: Powers,
-    params: URLSearchParams, now: number, appNames?: string[] | null }
+  { deck: { alerts }, can, params, now: clock, appNames = null }: {
+    deck: { alerts: Pick<Alerts, 'list' | 'preview' | 'digest'> },
+    can?: Powers,
+    params: URLSearchParams,
+    now: () => number,
+    appNames?: string[] | null
+  }
 ) {
+  const now = clock()
   const list = alerts.list().map((alert) => ({ ...alert, digest: alerts.digest(alert.id) }))
   return { now, appNames, alerts: list.map(toShown), limit: MAX_ADDED_ALERTS,
     services: ALERT_KINDS.map((kind) => ({ kind, ...SERVICES[kind] })),

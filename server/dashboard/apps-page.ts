@@ -49,7 +49,7 @@ export function appsModel (
     health: { ...healthOf(all), reasons: [] }, silent: silentLines(silentForHost(apps.fleet(), can)),
     totals: totalsOf(all), q, show, isFiltered: all.length >= FILTERED_FROM || q !== '' || show !== 'all',
     isNarrowed: q !== '' || show !== 'all',
-    tabs: Object.entries(TABS).map(([tab, { label, isShown }]) => ({ label, count: all.filter(isShown).length,
+    tabs: Object.entries(TABS).map(([tab, { label, isShown }]) => ({ label, count: all.filter(isShown).length || null,
       url: link(tab), isCurrent: tab === show })
     ), canonicalUrl: link(show) }
 }

@@ -23,6 +23,7 @@ type Crash =
 /** of one second */
 type Sample = { at: string } & Record<string, number | null>
 type History = Pick<import('../../db/history.ts').History, 'page'>
+type Asked = { deck: Pick<Deck, 'crashes'>, history: History, id: string, params: URLSearchParams, now: () => number }
 
 const TITLE_CHARS = 160
 const SHOWN_RELEASES = 6
@@ -48,10 +49,8 @@ const VITALS: readonly { label: string, valueOf: (sample: Sample) => number | nu
  * Returns the model of the page; `status` is 404 if the requested crash is no longer kept.
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
-export function crashModel (
-  { crashes, history, id, params, now }: { crashes: Crashes, history: History, id: string, params: URLSearchParams,
-    now: number }
-) {
+export function crashModel ({ deck: { crashes }, history, id, params, now: clock }: Asked) {
+  const now = clock()
   if (!ID.test(id)) throw new DeckError('not-found', `Crash group ${JSON.stringify(id.slice(0, 40))} does not exist`)
   const group = crashes.find(Number(id))
   const pinned = parsePinned(params)
@@ -67,10 +66,8 @@ export function crashModel (
 }
 
 /** Reads all of the group only after it has changed. */
-export function followCrash (
-  { crashes, history, id, params, now }: { crashes: Crashes, history: History, id: string, params: URLSearchParams,
-    now: () => number }
-) {
+export function followCrash (asked: Asked) {
+  const { deck: { crashes }, id, params, now } = asked
   let seen = ''
   return () => {
     try {
@@ -79,7 +76,7 @@ export function followCrash (
       const sinceCrashS = Math.floor(Math.min(AFTER_MS, now() - Date.parse(known.lastSeenAt)) / 1000)
       const group = JSON.stringify([known, Math.floor(now() / HOUR_MS), sinceCrashS])
       if (group === seen) return null
-      const model = crashModel({ crashes, history, id, params, now: now() })
+      const model = crashModel(asked)
       seen = group
       return { ...model, fragments: params.get('crash') ? PINNED : undefined }
     } catch (error) {

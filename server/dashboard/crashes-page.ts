@@ -4,9 +4,10 @@ import { parseFields } from '../api/input.ts'
 import { frequencyOf } from './crash-frequency.ts'
 import { GROUP_STATES, crashLabels, headlineOf } from './crash-kinds.ts'
 import { givenFilters, toShownProblem, urlOf } from './history-filters.ts'
-import { NO_GAPS, type Gaps } from './history-gaps.ts'
+import { historyGaps, NO_GAPS } from './history-gaps.ts'
 import { firstLine, readable } from './readable-text.ts'
 import type { Deck } from '../deck.ts'
+import type { History } from '../../db/history.ts'
 import type { GroupQuery } from '../../db/crash-groups.ts'
 
 // The list of crash groups.
@@ -20,20 +21,23 @@ const MAX_MESSAGE_CHARS = 300
 // Without a state the page shows open groups; the API shows all.
 const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').describe('open, resolved, muted or all')
 /** Columns that the list can be sorted by. */
-const SORTS = Object.freeze(['count', 'last', 'first'])
+const SORTS = Object.freeze({ count: 'Count', last: 'Last seen', first: 'First seen' })
 
 /** @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything */
 export function crashesModel (
-  { crashes, params, now, gaps = NO_GAPS }: { crashes: Crashes, params: URLSearchParams, now: number, gaps?: Gaps }
+  { deck, history, params, now: clock }: { deck: Pick<Deck, 'crashes' | 'snapshot'>, history: Pick<History, 'page'>,
+    params: URLSearchParams, now: () => number }
 ) {
+  const now = clock()
+  const { crashes } = deck
   try {
     const { filters, query } = parseCrashFilters(params, now)
     const { cursor } = query
     const { items, next } = crashes.page({ ...query, limit: PAGE_SIZE })
     const counts = crashes.counts()
-    return { now, gaps, filters, problem: null, tabs: tabsOf(filters, { counts, linkTo }),
-      total: counts.open + counts.resolved + counts.muted, isFirstPage: cursor === undefined,
-      isNarrowed: filters.q !== undefined || filters.release !== undefined, sort: query.sort ?? 'last',
+    return { now, gaps: historyGaps({ history, deck }, { isOfCrashes: true }), filters, problem: null,
+      tabs: tabsOf(filters, { counts, linkTo }), total: counts.open + counts.resolved + counts.muted,
+      isFirstPage: cursor === undefined, isNarrowed: filters.q !== undefined || filters.release !== undefined,
       sorts: sortsOf(filters),
       groups: items.map((group) => ({ ...toRow(group, filters),
         frequency: frequencyOf(crashes, group.id, { now, span: 'day' }) })
@@ -71,16 +75,19 @@ export function tabsOf<F extends { state?: string }> (filters: F,
 {
   const current = filters.state ?? 'open'
   return [
-    ...Object.entries(GROUP_STATES).map(([state, { label }]) => ({ state, label, count: counts?.[state] ?? null })),
+    ...Object.entries(GROUP_STATES).map(([state, { label }]) => ({ state, label, count: counts?.[state] || null })),
     { state: 'all', label: 'All', count: null }
   ].map((tab) => ({ ...tab, isCurrent: tab.state === current,
     url: linkTo(filters, { state: tab.state === 'open' ? undefined : tab.state }) })
   )
 }
 
-/** @returns links by sort column */
-function sortsOf (filters: Filters): Record<string, string> {
-  return Object.fromEntries(SORTS.map((sort) => [sort, linkTo(filters, { sort: sort === 'last' ? undefined : sort })]))
+/** @returns columns that sort the list */
+function sortsOf (filters: Filters) {
+  return Object.entries(SORTS).map(([sort, label]) => ({ label,
+    url: linkTo(filters, { sort: sort === 'last' ? undefined : sort }),
+    ariaSort: sort === (filters.sort ?? 'last') ? 'descending' : null })
+  )
 }
 
 function toRow (group: ReturnType<Crashes['page']>['items'][number], { state = 'open' }: Filters) {
@@ -102,6 +109,6 @@ function releasesOf ({ firstRelease, lastRelease }: { firstRelease: string | nul
 
 function blankModel (params: URLSearchParams, now: number) {
   return { now, gaps: NO_GAPS, filters: givenFilters(params), tabs: tabsOf({}, { counts: null, linkTo }), total: 0,
-    isFirstPage: false, isNarrowed: true, sort: 'last', sorts: sortsOf({}), groups: [],
+    isFirstPage: false, isNarrowed: true, sorts: sortsOf({}), groups: [],
     links: { more: null, newest: null, clear: '/crashes', everywhere: '/crashes?state=all' }, canonicalUrl: '/crashes' }
 }

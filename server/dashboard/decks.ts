@@ -28,7 +28,8 @@ const PLAIN_WORD = /^[\w@.][\w@./-]*$/
 
 /** `isAtLoopback`: see isAtLoopback() @returns this deck comes first @throws {DeckError} forbidden */
 export async function decksModel (
-  { deck, can, isAtLoopback, host = os.hostname() }: { deck: Deck, can?: Powers, isAtLoopback: boolean, host?: string }
+  { deck, can, isAtLoopback = false, host = os.hostname() }: { deck: Deck, can?: Powers, isAtLoopback?: boolean,
+    host?: string }
 ): Promise<{ decks: Row[] }> {
   permitSwitch(can)
   const { app, ...status } = deck.status()

@@ -1,7 +1,7 @@
 import { PAGE_QUERY } from '../api/filters.ts'
 import { parseFields } from '../api/input.ts'
 import { lastRollout } from '../api/rollouts.ts'
-import { runsProgram, toRollout } from './overview.ts'
+import { blockedReason, runsProgram, toRollout } from './overview.ts'
 import { readOr } from './read-or.ts'
 import { baseOf, pickerOf } from './release-page.ts'
 import { releaseRows } from './releases.ts'
@@ -15,16 +15,15 @@ const KNOWN = 100
 const LISTED = 20
 
 export function deploysModel (
-  { deck, history, params, now, blocked }: { deck: Deck, history: History, params: URLSearchParams, now: number,
-    blocked: string | null }
+  { deck, history, params, now }: { deck: Deck, history: History, params: URLSearchParams, now: () => number }
 ) {
   const snapshot = deck.snapshot()
   const { cursor } = parseFields(PAGE_QUERY, params).values
   const { items, next } = readOr(() => history.rollouts({ limit: PAGE_SIZE, cursor }), { items: [], next: null })
   const releases = readOr(() => deck.releases.list({ limit: KNOWN }).items, [])
   const past = items.filter(({ id }) => id !== snapshot.rollout?.id).map((rollout) => toRollout(rollout))
-  return { now, snapshot, blocked, lastRollout: lastRollout(deck, history), build: deck.jobs.building(),
-    isFirstPage: cursor === undefined,
+  return { now: now(), snapshot, blocked: blockedReason(snapshot), lastRollout: lastRollout(deck, history),
+    build: deck.jobs.building(), isFirstPage: cursor === undefined,
     rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history, isProgram: runsProgram(snapshot) }) : null, past,
     releases: releaseRows(releases, snapshot).slice(0, LISTED),
     picker: pickerOf(releases, { from: readOr(() => baseOf(deck, deck.releases.get(snapshot.release.id)), undefined),

@@ -21,16 +21,17 @@ const MAX_WHOLE_CHARS = 40
 const rendered: Map<string, string> = new Map()
 
 /**
- * One page of the manual, or its index.
+ * One page of the manual, or its index. `id`: its name
  * @throws {DeckError} not-found
  */
-export async function docsModel ({ name, now, describe }: { name?: string, now: number, describe?: () => Document }) {
+export async function docsModel ({ id, now, describe }: { id?: string, now: () => number, describe?: () => Document }) {
+  const name = id || undefined
   const pages = manualPages()
   const markdown = name === undefined ? manualIndex() : manualPage(name)
   if (markdown === null) throw new DeckError('not-found', 'The manual has no such page')
   const place = pages.findIndex((page) => page.name === name)
-  return { now, name, pages, title: pages[place]?.title ?? INDEX_TITLE, html: await renderOnce(name ?? '', markdown),
-    live: LIVE_PAGES[name ?? ''] ?? null,
+  return { now: now(), name, pages, title: pages[place]?.title ?? INDEX_TITLE,
+    html: await renderOnce(name ?? '', markdown), live: LIVE_PAGES[name ?? ''] ?? null,
     api: name === API_PAGE && describe ? await operationsModel(describe(), toHtml) : null,
     previous: pages[place - 1] ?? null, next: pages[place + 1] ?? null }
 }
@@ -40,7 +41,7 @@ export async function docsModel ({ name, now, describe }: { name?: string, now: 
  * @throws {DeckError} not-found
  */
 export async function operationsPageModel (
-  { group: slug, now, describe }: { group: string, now: number, describe?: () => Document }
+  { id: slug, now, describe }: { id: string, now: () => number, describe?: () => Document }
 ) {
   if (!describe) throw new DeckError('not-found', 'The API is not described here')
   const { groups, shapes } = await operationsModel(describe(), toHtml)
@@ -49,8 +50,9 @@ export async function operationsPageModel (
   const group = groups[place]
   const linkTo = (at: number) => groups[at] ? { name: `${API_PAGE}/${groups[at].slug}`, title: groups[at].name } : null
   const pages = manualPages()
-  return { now, name: API_PAGE, pages, title: group.name, above: pages.find(({ name }) => name === API_PAGE)?.title,
-    group, shapes: usedShapes(group.operations, shapes), previous: linkTo(place - 1), next: linkTo(place + 1) }
+  return { now: now(), name: API_PAGE, pages, title: group.name,
+    above: pages.find(({ name }) => name === API_PAGE)?.title, group, shapes: usedShapes(group.operations, shapes),
+    previous: linkTo(place - 1), next: linkTo(place + 1) }
 }
 
 async function renderOnce (name: string, markdown: string) {

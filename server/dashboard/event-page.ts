@@ -37,8 +37,10 @@ const LINKED: readonly ['cause' | 'slot' | 'worker' | 'release' | 'rollout', str
   'Cause'], ['slot', 'Slot'], ['worker', 'Worker'], ['release', 'Release'], ['rollout', 'Rollout']])
 
 /** With what the workers ran. */
-export async function eventPageModel ({ deck, can, ...asked }: Asked & { deck: Deck, can?: Powers }) {
-  const model = eventModel(asked)
+export async function eventPageModel (
+  { deck, can, now, ...asked }: Omit<Asked, 'now'> & { deck: Deck, can?: Powers, now: () => number }
+) {
+  const model = eventModel({ ...asked, now: now() })
   return { ...model, ...await ranModel(model.event, { deck, can, history: asked.history }) }
 }
 

@@ -23,7 +23,7 @@ export function moving (html: string): string {
 }
 
 /** `html`: an element of this id, which is sent again only if it has changed */
-export function row (id: string, html: string): string {
+export function rowOf (id: string, html: string): string {
   if (html.includes(ROW)) throw new Error(`The row ${id} has rows of its own`)
   return ['', id, html.trim(), ''].join(ROW)
 }

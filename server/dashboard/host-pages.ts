@@ -24,8 +24,8 @@ import type { Started } from './history-filters.ts'
 /** The pages of a host: the list of its apps, and what all of them have together. */
 export type Apps = Pick<import('../api/apps.ts').Apps,
   'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet' | 'alerts' | 'notices' | 'past'>
-type Sources = { apps: Apps, history: History, now: () => number, can?: Powers,
-  tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions }
+type Sources = { apps: Apps, history: History, now: () => number, can?: Powers, tokens?: Pick<TokenRegistry, 'list'>,
+  sessions?: Sessions }
 type Asked = Sources & { can: Powers, params: URLSearchParams, id: string, describe?: () => Document,
   isAtLoopback?: boolean }
 
@@ -33,16 +33,15 @@ export const HOST_PAGES: readonly Page<Asked>[] = Object.freeze([
   // As those of a deck, see pages.ts
   { path: '/', view: 'apps', model: appsModel, hasFilters: true,
     fragments: ['notices', 'health', 'silent-hosts', 'apps-facts', 'apps-tabs', 'apps'] },
-  { path: '/fleet', view: 'host-fleet', model: hostFleetModel, fragments: ['health', 'host-fleet-facts', 'host-fleet'] },
+  { path: '/fleet', view: 'host-fleet', model: hostFleetModel,
+    fragments: ['health', 'host-fleet-facts', 'host-fleet'] },
   { path: '/history', view: 'history', hasFilters: true, model: (asked) => historyPageModel(historyOf(asked)),
     follow: (asked) => followHistory(historyOf(asked)) },
   { path: '/history/:id', view: 'event', model: eventPage },
   { path: '/alerts', view: 'alerts', model: alertsPage, fragments: ['alerts'] },
   { path: '/access', view: 'access', model: accessPage, follow: followAccess, fragments: ['access-list'] },
-  { path: '/docs/api/:id', view: 'docs',
-    model: ({ id, now, describe }) => operationsPageModel({ group: id, now: now(), describe }) },
-  { path: '/docs{/:id}', view: 'docs',
-    model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) },
+  { path: '/docs/api/:id', view: 'docs', model: operationsPageModel },
+  { path: '/docs{/:id}', view: 'docs', model: docsModel },
   { path: '/palette', view: 'palette', model: palettePage },
   { path: '/dialogs', view: 'host-dialogs', model: (asked) => ({ places: placesFor(asked) }) },
   // The apps, to go to from the pages of another
@@ -53,8 +52,8 @@ export function hostFrame ({ apps, can }: { apps: Apps, can?: Powers }) {
   // The sickest is the first.
   const sick = appRows({ apps, can }).filter(isSick)
   const notices = noticesFor({ apps, can })
-  return { fragments: ['trouble', ...(apps.joinsFleet ? ['silent-count'] : [])], isHost: true, hasFleet: apps.joinsFleet,
-    silentHosts: silentForHost(apps.fleet(), can).length,
+  return { fragments: ['trouble', ...(apps.joinsFleet ? ['silent-count'] : [])], isHost: true,
+    hasFleet: apps.joinsFleet, silentHosts: silentForHost(apps.fleet(), can).length,
     frame: { app: 'Apps', host: os.hostname(),
       trouble: { tone: sick[0]?.tone ?? (notices.length > 0 ? 'warn' : 'ok'), count: sick.length + notices.length } } }
 }
@@ -77,8 +76,8 @@ export function liveHostPages (
     }
   },
     follow: (can, url) =>
-      followPage(HOST_PAGES, { views, sources: { ...sources, apps, can },
-        frame: () => hostFrame({ apps, can }) }, url) }
+      followPage(HOST_PAGES, { views, sources: { ...sources, apps, can }, frame: () => hostFrame({ apps, can }) },
+        url) }
 }
 
 /** Workers report each second. */
@@ -100,7 +99,7 @@ export function withOneList (apps: Apps, keptMs: number = Infinity) {
 
 function alertsPage ({ apps, can, params, now }: Asked) {
   requireAllApps(can)
-  return alertsModel({ alerts: apps.alerts, can, params, now: now(), appNames: apps.states().map(({ name }) => name) })
+  return alertsModel({ deck: apps, can, params, now, appNames: apps.states().map(({ name }) => name) })
 }
 
 function eventPage ({ history, can, id, now }: Pick<Asked, 'history' | 'can' | 'now'> & { id: string }) {
@@ -129,8 +128,8 @@ export function startOf (apps: Pick<Apps, 'about'>): Started {
   return { snapshot: () => ({ master: apps.about() }) }
 }
 
-function accessPage ({ apps, tokens, sessions, can, now }: Asked) {
-  return accessModel({ tokens, sessions, can, now: now(), apps: apps.states().map(({ name }) => name) })
+function accessPage ({ apps, ...asked }: Asked) {
+  return accessModel({ ...asked, apps: apps.states().map(({ name }) => name) })
 }
 
 function palettePage ({ apps, can }: { apps: Apps, can: Powers }): { items: Item[] } {

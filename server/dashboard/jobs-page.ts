@@ -15,12 +15,14 @@ const STATES: Readonly<Record<Run['state'], { label: string, tone: Tone }>> = Ob
   interrupted: { label: 'Interrupted', tone: 'warn' }
 })
 
-export function jobsModel ({ jobs, now }: { jobs: Pick<Jobs, 'list' | 'runs'>, now: number }) {
+export function jobsModel (
+  { deck: { jobs }, now }: { deck: { jobs: Pick<Jobs, 'list' | 'runs'> }, now: () => number }
+) {
   const all = jobs.list().map((job) => ({ ...job, words: job.cron && cronWords(job.cron),
     last: job.last && withBadge(job.last) })
   )
   return {
-    now,
+    now: now(),
     // What has failed first, then what runs next.
     jobs: all.sort((one, other) =>
       rankOf(one) - rankOf(other) || (one.nextAt ?? '9').localeCompare(other.nextAt ?? '9')
@@ -31,15 +33,15 @@ export function jobsModel ({ jobs, now }: { jobs: Pick<Jobs, 'list' | 'runs'>, n
 
 /** @throws {import('../errors.ts').DeckError} not-found */
 export function jobRunModel (
-  { jobs, id, now }: { jobs: Pick<Jobs, 'run' | 'runs' | 'list'>, id: number, now: number }
+  { deck: { jobs }, id, now }: { deck: { jobs: Pick<Jobs, 'run' | 'runs' | 'list'> }, id: string, now: () => number }
 ) {
-  const run = withBadge(jobs.run(id))
+  const run = withBadge(jobs.run(Number(id)))
   const job = run.job === null ? null : jobs.list().find(({ name }) => name === run.job) ?? null
   // How the runs around it ended says whether this one is an exception.
   const others = job === null
     ? []
-    : jobs.runs(job.name, { limit: SHOWN_OTHERS }).items.filter((other) => other.id !== id).map(withBadge)
-  return { now, run, job, others }
+    : jobs.runs(job.name, { limit: SHOWN_OTHERS }).items.filter((other) => other.id !== run.id).map(withBadge)
+  return { now: now(), run, job, others }
 }
 
 function rankOf ({ isFailing, last }: { isFailing: boolean, last: Pick<Run, 'state'> | null }) {

@@ -53,9 +53,10 @@ const ROLLOUT_STATES: Readonly<Record<string, { label: string, tone: Tone, icon:
 })
 
 /** `kept`: the order of the workers that was shown last */
-type Asked = { deck: Deck, history: History, params: URLSearchParams, now: number, kept?: Kept | null }
+type Asked = { deck: Deck, history: History, params: URLSearchParams, now: () => number, kept?: Kept | null }
 
-export function overviewModel ({ deck, history, params, now, kept }: Asked) {
+export function overviewModel ({ deck, history, params, now: clock, kept }: Asked) {
+  const now = clock()
   const seen = deck.snapshot()
   const snapshot = withFreshVitals(seen, now)
   const past = readPast(history)
@@ -78,10 +79,10 @@ export function overviewModel ({ deck, history, params, now, kept }: Asked) {
 }
 
 /** Keeps the order of the workers from one rendering to the next. */
-export function followOverview ({ now, ...asked }: Omit<Asked, 'now'> & { now: () => number }) {
+export function followOverview (asked: Asked) {
   let kept: Asked['kept'] = null
   return () => {
-    const model = overviewModel({ ...asked, now: now(), kept })
+    const model = overviewModel({ ...asked, kept })
     kept = model.table.kept
     return model
   }

@@ -29,8 +29,7 @@ export type Page<Asked> = Omit<LivePage<Asked>, 'model'> & {
   /** it has a form, which also sends empty fields: the address bar shows `canonicalUrl` of the model instead */
   hasFilters?: boolean
 }
-type Visit = { now: () => number, can: Powers, isAtLoopback: boolean, params: URLSearchParams,
-  id: string }
+type Visit = { now: () => number, can: Powers, isAtLoopback: boolean, params: URLSearchParams, id: string }
 
 export function pagesRouter<Sources extends object> (pages: readonly Page<Sources & Visit>[],
   { sources, frame, views, now }: {
@@ -46,7 +45,8 @@ export function pagesRouter<Sources extends object> (pages: readonly Page<Source
   for (const { path, view, model, hasFilters } of pages) {
     router.get(path, async (req, res) => {
       const can = powersOf(req.auth)
-      const asked = { ...sources(), now, can, isAtLoopback: isAtLoopback(req), params: queryOf(req), id: String(req.params.id ?? req.params.name ?? '') }
+      const asked = { ...sources(), now, can, isAtLoopback: isAtLoopback(req), params: queryOf(req),
+        id: String(req.params.id ?? req.params.name ?? '') }
       const shown = await model(asked)
       if (hasFilters && req.get('HX-Request'))
         res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)

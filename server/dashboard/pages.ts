@@ -17,12 +17,11 @@ import { fleetPreviewModel } from './fleet-preview-page.ts'
 import { fleetRolloutModel, followFleetRollout } from './fleet-rollout-page.ts'
 import { followPage, type LivePages } from './follow-page.ts'
 import { frameParts } from './frame.ts'
-import { historyGaps } from './history-gaps.ts'
 import { followHistory, historyPageModel } from './history-page.ts'
 import { jobRunModel, jobsModel } from './jobs-page.ts'
 import { logsModel } from './logs-page.ts'
 import { withOneSnapshot } from './one-snapshot.ts'
-import { blockedReason, followOverview, overviewModel } from './overview.ts'
+import { followOverview, overviewModel } from './overview.ts'
 import { paletteModel, placesOf, type Neighbours } from './palette.ts'
 import { previewModel } from './preview-page.ts'
 import { profilesModel } from './profiles-page.ts'
@@ -45,8 +44,8 @@ export type Deck = Pick<import('../deck.ts').Deck,
     | 'alerts' | 'jobs' | 'diagnostics' | 'profiling' | 'vitals' | 'fleet' | 'preview' | 'examine' | 'configuredAnew'
     | 'isStopFirst'>
 /** `can`: what the viewer may do */
-export type Sources = { deck: Deck, history: History, now: () => number,
-  tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions, can?: Powers }
+export type Sources = { deck: Deck, history: History, now: () => number, tokens?: Pick<TokenRegistry, 'list'>,
+  sessions?: Sessions, can?: Powers }
 /**
  * `id`: the last part of the path, a number or a name; `describe`: the API as OpenAPI; `isAtLoopback`: see
  * isAtLoopback()
@@ -56,37 +55,26 @@ export type Asked = Sources & { params: URLSearchParams, id: string, describe?: 
 
 export const PAGES: readonly Page<Asked>[] = Object.freeze([
   // What is going on
-  { path: '/', view: 'overview', hasFilters: true, chartOf: () => 0, follow: followOverview,
-    model: ({ deck, history, params, now }) => overviewModel({ deck, history, params, now: now() }),
+  { path: '/', view: 'overview', model: overviewModel, follow: followOverview, hasFilters: true, chartOf: () => 0,
     fragments: ['notices', 'health', 'addresses', 'actions', 'facts', 'build', 'rollout', 'workers', 'recent',
       'chart-news', 'silent-hosts'] },
   { path: '/workers/:id', view: 'worker', model: workerPageModel, follow: followWorker, chartOf: slotOf },
-  { path: '/routes', view: 'routes', hasFilters: true, fragments: ['routes'],
-    model: ({ deck, params, now }) => routesModel({ deck, params, now: now() }) },
-  { path: '/jobs', view: 'jobs', fragments: ['jobs', 'job-runs'],
-    model: ({ deck, now }) => jobsModel({ jobs: deck.jobs, now: now() }) },
-  { path: '/jobs/runs/:id', view: 'job-run', fragments: ['job-run'],
-    model: ({ deck, id, now }) => jobRunModel({ jobs: deck.jobs, id: Number(id), now: now() }) },
-  { path: '/profiles', view: 'profiles',
-    model: ({ deck, params, now, can }) => profilesModel({ deck, params, now: now(), can }) },
+  { path: '/routes', view: 'routes', model: routesModel, fragments: ['routes'], hasFilters: true },
+  { path: '/jobs', view: 'jobs', model: jobsModel, fragments: ['jobs', 'job-runs'] },
+  { path: '/jobs/runs/:id', view: 'job-run', model: jobRunModel, fragments: ['job-run'] },
+  { path: '/profiles', view: 'profiles', model: profilesModel },
 
   // Deploys
-  { path: '/deploys', view: 'deploys',
-    model: ({ deck, history, params, now }) =>
-      deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }),
+  { path: '/deploys', view: 'deploys', model: deploysModel,
     fragments: ['actions', 'build', 'rollout', 'verdicts', 'rollouts', 'releases'] },
   { path: '/deploys/preview', view: 'preview', model: previewModel },
   { path: '/rollouts/:id', view: 'rollout', model: rolloutPageModel, follow: followRollout,
     fragments: ['rollout-head', 'rollout-facts', 'rollout-graphs', 'rollout-slots', 'rollout-moments'] },
-  { path: '/compare', view: 'compare',
-    model: ({ deck, params, now }) => compareModel({ deck, id: params.get('to') ?? '', params, now: now() }) },
+  { path: '/compare', view: 'compare', model: compareModel },
   { path: '/releases/:name', view: 'release', model: releasePageModel, follow: followRelease,
     fragments: ['release-head', 'release-crashes', 'release-memory', 'release-rollouts'] },
-  { path: '/releases/:id/rollback', view: 'rollback',
-    model: ({ deck, history, id, now }) =>
-      rollbackModel({ deck, history, id, now: now(), blocked: blockedReason(deck.snapshot()) }) },
-  { path: '/releases/:id/compare', view: 'compare',
-    model: ({ deck, id, params, now }) => compareModel({ deck, id, params, now: now() }) },
+  { path: '/releases/:id/rollback', view: 'rollback', model: rollbackModel },
+  { path: '/releases/:id/compare', view: 'compare', model: compareModel },
 
   // The fleet
   { path: '/fleet', view: 'fleet', model: fleetModel, follow: followFleet, hasFilters: true },
@@ -96,45 +84,33 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
   { path: '/fleet/members/:name', view: 'fleet-member', model: fleetMemberModel, follow: followFleetMember,
     fragments: ['fleet-member', 'fleet-inside'] },
   { path: '/fleet/crashes', view: 'fleet-crashes', model: fleetCrashesModel, follow: followFleetCrashes,
-    hasFilters: true, fragments: ['fleet-gaps', 'fleet-crashes'] },
+    fragments: ['fleet-gaps', 'fleet-crashes'], hasFilters: true },
   { path: '/fleet/history', view: 'fleet-history', model: fleetHistoryModel, follow: followFleetHistory,
-    hasFilters: true, fragments: ['fleet-gaps', 'fleet-events'] },
+    fragments: ['fleet-gaps', 'fleet-events'], hasFilters: true },
   { path: '/fleet/logs', view: 'fleet-logs', model: fleetLogsModel, hasFilters: true },
 
   // What has happened
   { path: '/history', view: 'history', model: historyPageModel, follow: followHistory, hasFilters: true },
-  { path: '/history/:id', view: 'event',
-    model: ({ deck, history, can, id, now }) => eventPageModel({ history, deck, can, id, now: now() }) },
-  { path: '/crashes', view: 'crashes', hasFilters: true, fragments: ['history-gaps', 'crash-tabs', 'crash-groups'],
-    model: ({ deck, history, params, now }) =>
-      crashesModel({ crashes: deck.crashes, params, now: now(),
-        gaps: historyGaps({ history, deck }, { isOfCrashes: true }) }) },
-  { path: '/crashes/:id', view: 'crash',
-    model: ({ deck, history, params, id, now }) =>
-      crashModel({ crashes: deck.crashes, history, id, params, now: now() }),
-    follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, ...asked }),
+  { path: '/history/:id', view: 'event', model: eventPageModel },
+  { path: '/crashes', view: 'crashes', model: crashesModel, fragments: ['history-gaps', 'crash-tabs', 'crash-groups'],
+    hasFilters: true },
+  { path: '/crashes/:id', view: 'crash', model: crashModel, follow: followCrash,
     fragments: ['crash-head', 'crash-when', 'crash-kept', 'crash-body', 'crash-around'] },
-  { path: '/logs', view: 'logs', model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true },
+  { path: '/logs', view: 'logs', model: logsModel, hasFilters: true },
 
   // How it is set up
-  { path: '/checks', view: 'checks', model: ({ deck }) => checksModel({ deck }) },
-  { path: '/access', view: 'access', model: ({ now, ...asked }) => accessModel({ ...asked, now: now() }),
-    follow: followAccess, fragments: ['access-list'] },
-  { path: '/settings', view: 'settings', model: settingsPageModel, follow: followSettings, hasFilters: true,
-    fragments: ['setting-tabs', 'settings'] },
-  { path: '/alerts', view: 'alerts', fragments: ['alerts'],
-    model: ({ deck, can, params, now }) => alertsModel({ alerts: deck.alerts, can, params, now: now() }) },
+  { path: '/checks', view: 'checks', model: checksModel },
+  { path: '/access', view: 'access', model: accessModel, follow: followAccess, fragments: ['access-list'] },
+  { path: '/settings', view: 'settings', model: settingsPageModel, follow: followSettings,
+    fragments: ['setting-tabs', 'settings'], hasFilters: true },
+  { path: '/alerts', view: 'alerts', model: alertsModel, fragments: ['alerts'] },
 
   // Beside all of them
-  { path: '/palette', view: 'palette',
-    model: ({ deck, history, can, neighbours }) => paletteModel({ deck, history, can, neighbours }) },
-  { path: '/decks', view: 'decks',
-    model: ({ deck, can, isAtLoopback = false }) => decksModel({ deck, can, isAtLoopback }) },
+  { path: '/palette', view: 'palette', model: paletteModel },
+  { path: '/decks', view: 'decks', model: decksModel },
   { path: '/dialogs', view: 'dialogs', model: dialogsModel },
-  { path: '/docs/api/:id', view: 'docs',
-    model: ({ id, now, describe }) => operationsPageModel({ group: id, now: now(), describe }) },
-  { path: '/docs{/:id}', view: 'docs',
-    model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }
+  { path: '/docs/api/:id', view: 'docs', model: operationsPageModel },
+  { path: '/docs{/:id}', view: 'docs', model: docsModel }
 ])
 
 /** The pages of a deck for the live connection, see follow-page.ts. */
@@ -158,8 +134,7 @@ export function livePages (
     }
   }, follow (can, url) {
     endFleet ??= deck.fleet?.onRollout(tellChange) ?? null
-    return followPage(PAGES, { views, sources: { ...sources, deck: seen, can },
-      frame: () => frameParts(seen) }, url)
+    return followPage(PAGES, { views, sources: { ...sources, deck: seen, can }, frame: () => frameParts(seen) }, url)
   }, chart: (slot, sinceMs) => chartValues(deck, { slot, sinceMs }) }
 }
 

@@ -16,8 +16,9 @@ type Deck = Pick<import('../deck.ts').Deck, 'profiling' | 'crashes' | 'releases'
 const FIELDS = Object.freeze(['since', 'until', 'worker', 'release', 'beforeRelease'])
 
 export async function profilesModel (
-  { deck, params, now, can }: { deck: Deck, params: URLSearchParams, now: number, can?: Powers }
+  { deck, params, now: clock, can }: { deck: Deck, params: URLSearchParams, now: () => number, can?: Powers }
 ) {
+  const now = clock()
   const filters: Record<string, string> = Object.fromEntries(
     FIELDS.flatMap((name) => params.get(name) ? [[name, String(params.get(name))]] : [])
   )

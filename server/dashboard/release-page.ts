@@ -121,25 +121,25 @@ function memoryOf (history: History, id: string) {
  * @throws {DeckError} not-found
  */
 export async function rollbackModel (
-  { deck, history, id, now, blocked }: { deck: Deck, history: Pick<History, 'rollouts'>, id: string, now: number,
-    blocked: string | null }
+  { deck, history, id, now }: { deck: Deck, history: Pick<History, 'rollouts'>, id: string, now: () => number }
 ) {
   const snapshot = deck.snapshot()
   const comparison = await comparisonOf({ deck, from: snapshot.release.id, to: requireReleaseId(id) })
-  return { now, blocked, lastRollout: lastRollout(deck, history), comparison,
+  return { now: now(), blocked: blockedReason(snapshot), lastRollout: lastRollout(deck, history), comparison,
     release: toReleaseRow(comparison.to, snapshot), crashes: crashesOn(deck, id) }
 }
 
 /**
- * Compares a release with `from`, or with the one before it.
+ * Compares a release with `from`, or with the one before it. `id`: of the release; empty: it is `to`
  * @throws {DeckError} not-found
  */
 export async function compareModel (
-  { deck, id, params, now }: { deck: Deck, id: string, params: URLSearchParams, now: number }
+  { deck, id: named, params, now }: { deck: Deck, id: string, params: URLSearchParams, now: () => number }
 ) {
+  const id = named || String(params.get('to') ?? '')
   const from = requireReleaseId(params.get('from') || baseOf(deck, deck.releases.get(requireReleaseId(id))))
   const comparison = await comparisonOf({ deck, from, to: id })
-  return { now, comparison, picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }),
+  return { now: now(), comparison, picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }),
     crashes: { from: crashesOn(deck, from), to: crashesOn(deck, id) } }
 }
 

@@ -26,8 +26,9 @@ const MUCH_SLOWER_MS = 10
 const MORE_ERRORS = 0.02
 
 export function routesModel (
-  { deck, params, now }: { deck: Pick<Deck, 'vitals' | 'releases'>, params: URLSearchParams, now: number }
+  { deck, params, now: clock }: { deck: Pick<Deck, 'vitals' | 'releases'>, params: URLSearchParams, now: () => number }
 ) {
+  const now = clock()
   const releases = deck.releases.list({ limit: COMPARABLE }).items.map(({ id }) => id)
   try {
     const { sort, ...filters } = readFilters(params, now)
@@ -42,8 +43,8 @@ export function routesModel (
       spans: SPANS,
       filters: filters.texts,
       sort,
-      sorts: Object.entries(SORTS).map(([name, { label }]) => ({ name, label,
-        href: urlOf('/routes', { ...filters.texts, sort: name }) })
+      sorts: Object.entries(SORTS).map(([name, { label }]) => ({ label,
+        url: urlOf('/routes', { ...filters.texts, sort: name }), ariaSort: sort === name ? 'descending' : null })
       ),
       compare: compare ?? null,
       rows: items.sort((one, other) => SORTS[sort].valueOf(other) - SORTS[sort].valueOf(one)).map((row) => ({ ...row,

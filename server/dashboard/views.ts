@@ -7,11 +7,11 @@ import { htmlWithBase } from '../api/base-path.ts'
 import { callOf, onMember, operationsByName } from '../api/form.ts'
 import { count } from '../health.ts'
 import { ASSETS_VERSION, assetUrl } from './assets.ts'
-import { hashOf, htmlOf, moving, row, toFragment, type Fragment } from './fragment.ts'
+import { hashOf, htmlOf, moving, rowOf, toFragment, type Fragment } from './fragment.ts'
 import { NO_FRAME } from './frame.ts'
-import { escapeHtml } from './html.ts'
+import { escaped, escapeHtml } from './html.ts'
+import { heads, optionsOf, search, select, tabs } from './markup.ts'
 import { powersOf } from './powers.ts'
-import { readable } from './readable-text.ts'
 import type { Mount } from '../api/openapi.ts'
 
 export type Views = ReturnType<typeof createViews>
@@ -20,14 +20,16 @@ type Data = object & { can?: object }
 const PART = /^\/partials\/([a-z-]+)$/
 const FOLDER = fileURLToPath(new URL('../../views', import.meta.url))
 
+/** What templates call as they stand. */
+const HELPER_NAMES =
+  'f, icon, asset, tick, figure, figureIn, clock, count, post, calls, withCode, heads, optionsOf, select, search, tabs'
 /** Of what is rendered now. */
 let notes = createNotes()
 
 /** All sites share it, as compiled templates take room. */
 const eta = notingParts(
-  new Eta({ views: FOLDER, cache: true, escapeFunction: escaped,
-    functionHeader: 'const { f, icon, asset, tick, figure, figureIn, clock, count, post, calls, withCode } = it.helpers;' +
-      'const keyed = (id, write) => output(it.helpers.keyed(id, (attributes) => capture(() => write(attributes))))' }),
+  new Eta({ views: FOLDER, cache: true, escapeFunction: escaped, functionHeader: `const { ${HELPER_NAMES} } = it.helpers
+      const keyed = (id, write) => output(it.helpers.row(id, (attributes) => capture(() => write(attributes))))` }),
   (name, written) => notes.notePart(name, written)
 )
 
@@ -104,16 +106,17 @@ function createNotes (place?: (html: string) => string) {
   }
 }
 
-function escaped (text: unknown) {
-  return escapeHtml(readable(text))
-}
-
 const helpers = Object.freeze({
   f: { ago: formatAgo, capitalised, cause: causeText, duration: formatDuration, exact: formatExactDuration,
     bytes: formatBytes, commit: formatCommit, dispatch: formatDispatch, limits: formatLimits, node: formatNode,
     percent: formatPercent, rate: formatRate, latency: formatLatency },
   count,
   asset: assetUrl,
+  heads,
+  optionsOf,
+  select,
+  search,
+  tabs,
 
   /** `name`: of a symbol in icons.svg */
   icon: (name: string, className: string = '') =>
@@ -150,7 +153,7 @@ const helpers = Object.freeze({
   },
 
   /** An element that is sent again only if it has changed, and flashes when it comes. `write`: with its attributes */
-  keyed: (id: string, write: (attributes: string) => string) => row(id, write(`id="${escaped(id)}" data-flash`)),
+  row: (id: string, write: (attributes: string) => string) => rowOf(id, write(`id="${escaped(id)}" data-flash`)),
 
   /** A time, which the browser shows in the viewer's time zone. */
   clock: (iso: string, { isLong = false }: { isLong?: boolean } = {}) =>

@@ -35,8 +35,8 @@ async function startLive (t: TestContext,
     return views.fragment(id, data)
   } }
   const httpServer = http.createServer()
-  const live = attachLive({ httpServer, pages: livePages({ deck, history, now, views: spy }), basePath,
-    authenticate, now, log: { error: (...args) => logged.push(args) } })
+  const live = attachLive({ httpServer, pages: livePages({ deck, history, now, views: spy }), basePath, authenticate,
+    now, log: { error: (...args) => logged.push(args) } })
   httpServer.listen(0, '127.0.0.1')
   await once(httpServer, 'listening')
   const { port } = httpServer.address() as AddressInfo

@@ -81,13 +81,13 @@ test('no form would put its fields into an address, whose scripts have not come'
   const bare = files.flatMap((file) => {
     const outside = readFileSync(new URL(file, VIEWS), 'utf8').replace(/<dialog[^]*?<\/dialog>/g, '')
     return (outside.match(/<form\b(?:<%[^]*?%>|[^>])*/g) ?? []).filter((form) =>
-      !/ (?:action|method)=|<%~ post\(/.test(form)
+      !/ (?:action|method)=|<%~ (?:post|search)\(/.test(form)
     ).map((form) => `${file}: ${form.slice(0, 60)}`)
   })
   // They are loaded by scripts alone.
   assert.deepEqual(
     bare.filter((each) =>
-      !/^(pages\/(rollback|decks|palette)|partials\/(change-setting|saved-filters))\.eta/.test(each)
+      !/^(pages\/(rollback|decks|palette)|partials\/saved-filters)\.eta/.test(each)
     ),
     []
   )

@@ -37,10 +37,11 @@ function modelOf (list: object[], query: string, can: Powers = ADMIN) {
   const preview: Alerts['preview'] = (kind, event) => ({ wording: wordingOf(event, DECK),
     content: contentOf(kind, event, DECK) })
   return alertsModel({
-    alerts: { list: () => list as ReturnType<Alerts['list']>, preview, digest: (id: string) => `digest of ${id}` },
+    deck: { alerts: { list: () =>
+      list as ReturnType<Alerts['list']>, preview, digest: (id: string) => `digest of ${id}` } },
     can,
     params: new URLSearchParams(query),
-    now: NOW
+    now: () => NOW
   })
 }
 

@@ -14,6 +14,7 @@ import { createCrashService } from '../../../server/crashes/crashes.ts'
 import { aCrash } from '../../support/crash-record.ts'
 import { fake } from '../../support/fake.ts'
 import type { CrashGroup } from '../../../server/api/shapes.ts'
+import type { Deck } from '../../../server/deck.ts'
 import type { CrashRecord } from '../../../db/crashes.ts'
 
 const NOW = Date.parse('2026-01-01T00:01:00.000Z')
@@ -33,12 +34,13 @@ function setUp (t: TestContext, crashes: CrashRecord[]) {
     })
   const desk = createCrashService({ store: history.crashes, events: { publish: () => fake({}) }, release: () => 'r1',
     now: () => NOW })
+  const deck = fake<Deck>({ crashes: desk, snapshot: () => ({}) })
   const list = (query = '') =>
-    views.render('pages/crashes', crashesModel({ crashes: desk, params: new URLSearchParams(query), now: NOW }))
+    views.render('pages/crashes', crashesModel({ deck, history, params: new URLSearchParams(query), now: () => NOW }))
   const model = (id = '1', query = '') =>
-    crashModel({ crashes: desk, history, id, params: new URLSearchParams(query), now: NOW })
+    crashModel({ deck, history, id, params: new URLSearchParams(query), now: () => NOW })
   const one = (id = '1', query = '') => views.render('pages/crash', model(id, query))
-  return { history, desk, list, model, one }
+  return { history, desk, deck, list, model, one }
 }
 
 function textOf (html: string) {
@@ -181,9 +183,9 @@ test('a crash that is not kept any more is told so, beside those that are', (t) 
 })
 
 test('a page that is followed is worked out anew only when its group has changed', (t) => {
-  const { desk, history } = setUp(t, [aCrash()])
+  const { desk, deck, history } = setUp(t, [aCrash()])
   const follow = (query: string) =>
-    followCrash({ crashes: desk, history, id: '1', params: new URLSearchParams(query), now: () => NOW })
+    followCrash({ deck, history, id: '1', params: new URLSearchParams(query), now: () => NOW })
   const newest = follow('')
   assert.equal(newest()?.group.state, 'open')
   assert.equal(newest(), null)
@@ -193,7 +195,7 @@ test('a page that is followed is worked out anew only when its group has changed
   // Whoever reads one crash does not want another one in its place.
   assert.deepEqual(follow('crash=1')()?.fragments, ['crash-head', 'crash-when', 'crash-kept'])
   assert.deepEqual([follow('crash=x')(),
-    followCrash({ crashes: desk, history, id: '77', params: new URLSearchParams(), now: () => NOW })()], [null, null])
+    followCrash({ deck, history, id: '77', params: new URLSearchParams(), now: () => NOW })()], [null, null])
 })
 
 test('the list has a graph of each group, and is sorted by a link that keeps its filters', (t) => {
@@ -224,7 +226,7 @@ test('the source of the first own frame is open, and is text whatever it holds',
         isInApp ? [{ number: 11, text: HOSTILE }, { number: 12, text: 'return total()' }] : null
       ) }
   const html = views.render('pages/crash',
-    crashModel({ crashes, history, id: '1', params: new URLSearchParams(), now: NOW }))
+    crashModel({ deck: { crashes }, history, id: '1', params: new URLSearchParams(), now: () => NOW }))
   assert.match(html,
     /<li class="frame is-own is-first">.*sum<.*src\/shop\.js:12:34<\/bdi><\/span>\s*<div class="source-lines"/)
   assert.equal(html.split('src/shop.js:12:34</bdi>').length, 2, 'it is on the page once')
@@ -236,15 +238,15 @@ test('the source of the first own frame is open, and is text whatever it holds',
 })
 
 test('the list survives any query, and says what it cannot read', (t) => {
-  const { desk } = setUp(t, [aCrash()])
+  const { deck, history } = setUp(t, [aCrash()])
   fc.assert(
     fc.property(fc.dictionary(fc.constantFrom('q', 'state', 'release', 'sort', 'cursor'), fc.string()), (query) => {
-      const model = crashesModel({ crashes: desk, params: new URLSearchParams(query), now: NOW })
+      const model = crashesModel({ deck, history, params: new URLSearchParams(query), now: () => NOW })
       assert.match(views.render('pages/crashes', model), /<\/html>/)
     })
   )
   for (const bad of ['state=closed', 'sort=name', 'release=a b', `q=${'x'.repeat(101)}`, 'cursor=%00']) {
-    const { problem } = crashesModel({ crashes: desk, params: new URLSearchParams(bad), now: NOW })
+    const { problem } = crashesModel({ deck, history, params: new URLSearchParams(bad), now: () => NOW })
     assert.equal(problem?.status, 400, bad)
     assert.match(String(problem?.message), new RegExp(`^${bad.split('=')[0]}: expected `))
   }

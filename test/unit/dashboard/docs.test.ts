@@ -41,12 +41,12 @@ test('short code does not break, longer code and blocks do', async () => {
 
 test('every page follows the one before it, and the index comes first', async () => {
   const pages = manualPages()
-  const index = await docsModel({ now: 0 })
+  const index = await docsModel({ now: () => 0 })
   assert.deepEqual([index.title, index.previous, index.next], ['Manual', null, pages[0]])
   for (const [place, { name, title }] of pages.entries()) {
-    const model = await docsModel({ name, now: 0 })
+    const model = await docsModel({ id: name, now: () => 0 })
     assert.deepEqual([model.title, model.previous, model.next], [title, pages[place - 1] ?? null,
       pages[place + 1] ?? null])
-    assert.equal((await docsModel({ name, now: 1 })).html, model.html)
+    assert.equal((await docsModel({ id: name, now: () => 1 })).html, model.html)
   }
 })

@@ -166,7 +166,7 @@ test('a row says that its worker runs changed files, or that its slot waits for 
     retryAt: '2026-01-02T03:04:07.678Z' }, { slot: 3 }].map((fields) => {
       const snapshot = aSnapshot({ workers: [aWorker(fields)] })
       return views.render('partials/workers',
-        overviewModel({ params: NO_PARAMS, deck: aDeck(() => snapshot), history: aHistory(), now: NOW }))
+        overviewModel({ params: NO_PARAMS, deck: aDeck(() => snapshot), history: aHistory(), now: () => NOW }))
     })
   assert.match(drifted, /Ready.*\+ changes/s)
   assert.match(held, /tone-bad.*Held.*2 s.*\+ changes/s)
@@ -179,7 +179,7 @@ test('what a worker has reported some seconds ago says nothing of now', () => {
     const snapshot = aSnapshot({
       workers: [aWorker({ vitals: { ...vitals, at: new Date(NOW - ageMs).toISOString() } })]
     })
-    const model = overviewModel({ params: NO_PARAMS, deck: aDeck(() => snapshot), history: aHistory(), now: NOW })
+    const model = overviewModel({ params: NO_PARAMS, deck: aDeck(() => snapshot), history: aHistory(), now: () => NOW })
     return [model.totals.cpuPercent, /91\.5%/.test(views.render('partials/workers', model))]
   })
   assert.deepEqual(shown, [[91.5, true], [null, false]])
@@ -188,7 +188,8 @@ test('what a worker has reported some seconds ago says nothing of now', () => {
 test('what stands by is said below the slots, where any is wanted', () => {
   const say = (standby: Parts<Status['standby']>) => {
     const html = views.render('partials/workers',
-      overviewModel({ params: NO_PARAMS, deck: aDeck(() => aSnapshot({ standby })), history: aHistory(), now: NOW }))
+      overviewModel({ params: NO_PARAMS, deck: aDeck(() => aSnapshot({ standby })), history: aHistory(),
+        now: () => NOW }))
     return /Standby:[^]*?<\/p>/.exec(html)?.[0].replace(/<[^>]+>/g, '').trim()
   }
   const workers: Status['standby']['workers'] = [{ id: 9, pid: 99, state: 'standby', release: 'r1',
@@ -222,7 +223,7 @@ test('a held deploy is a red card: what is new beside what is old, a clock that 
     next: null })
   const render = (now: number) =>
     views.render('partials/rollout', {
-      ...overviewModel({ params: NO_PARAMS, deck: aDeck(() => aSnapshot({ rollout })), history, now }),
+      ...overviewModel({ params: NO_PARAMS, deck: aDeck(() => aSnapshot({ rollout })), history, now: () => now }),
       can: OPERATOR
     })
   const html = render(NOW)
@@ -249,7 +250,7 @@ test('slots that a failed rollout never came to are untouched, and wait for noth
     return /(Pending|Untouched)/.exec(
       views.render('partials/rollout', overviewModel({ params: NO_PARAMS, deck: aDeck(() =>
         snapshot
-      ), history: aHistory(), now: NOW }))
+      ), history: aHistory(), now: () => NOW }))
     )?.[1]
   })
   assert.deepEqual(words, ['Untouched', 'Untouched', 'Pending'])
@@ -350,10 +351,12 @@ test('no text from outside becomes markup', () => {
       )
       const pages = [views.render('pages/overview', { ...overviewModel({ params: NO_PARAMS, deck: aDeck(() =>
         snapshot
-      ), history, now: NOW }), can: OPERATOR }),
+      ), history, now: () =>
+        NOW }), can: OPERATOR }),
         views.render('pages/overview',
           overviewModel({ params: NO_PARAMS,
-            deck: aDeck(() => ({ ...snapshot, rollout: { ...rollout, state: 'rolling' } })), history, now: NOW })),
+            deck: aDeck(() => ({ ...snapshot, rollout: { ...rollout, state: 'rolling' } })), history, now: () =>
+              NOW })),
         views.render('pages/history', historyModel({ history, params: new URLSearchParams({ q: hostile }), now: NOW })),
         views.render('pages/history',
           historyModel({ history, params: new URLSearchParams({ slot: hostile }), now: NOW })),
@@ -389,15 +392,15 @@ test('a broken history leaves the overview standing', () => {
     throw new Error('disk I/O error')
   } })
   const html = views.render('pages/overview',
-    overviewModel({ params: NO_PARAMS, deck: aDeck(aSnapshot), history: broken, now: NOW }))
+    overviewModel({ params: NO_PARAMS, deck: aDeck(aSnapshot), history: broken, now: () => NOW }))
   assert.match(html, /All 2 workers are ready/)
   assert.match(html, /The history database cannot be read/)
 })
 
 test('two renderings differ in nothing but time that goes on', () => {
   const at = (now: number) =>
-    views.fragment('workers',
-      overviewModel({ params: NO_PARAMS, deck: aDeck(aSnapshot), history: aHistory(), now }))
+    views.fragment('workers', overviewModel({ params: NO_PARAMS, deck: aDeck(aSnapshot), history: aHistory(), now: () =>
+      now }))
   assert.notDeepEqual(at(NOW).parts, at(NOW + 3_600_000).parts)
   assert.equal(at(NOW).still, at(NOW + 3_600_000).still)
 })
