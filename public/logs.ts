@@ -5,6 +5,7 @@ import { createFleetTail } from './fleet-tail.ts'
 import { createMatching } from './log-matching.ts'
 import { isPattern, type Wanted } from './log-query.ts'
 import { createTail, type State } from './log-tail.ts'
+import { preference, setPreference } from './preferences.ts'
 import { MAX_LINES, countLevels, createView, rawOf, type Item, type ViewState } from './log-view.ts'
 import { formatCount } from './log-text.ts'
 import { showToast } from './toasts.ts'
@@ -14,7 +15,6 @@ import type { Level } from './log-levels.ts'
 
 const STATES: Readonly<Record<string, string>> = Object.freeze({ connecting: 'Connecting', live: 'Live',
   paused: 'Paused', lost: 'Connection lost, reconnecting' })
-const WRAP = 'clusterdeck-logs-wrap'
 /** A second click within this time selects a word, and leads nowhere. */
 const DOUBLE_CLICK_MS = 250
 /** It moves to the line that the pointer is at. */
@@ -117,7 +117,7 @@ function openPanel (panel: HTMLElement) {
     isCleared = true
     view.clear()
   })
-  wrapLines(readWrap() !== 'off')
+  wrapLines(preference('logs-wrap') === 'on')
   view.report()
 
   return { panel, start: () => tail?.start(), stop: () => tail?.stop(), end () {
@@ -153,7 +153,7 @@ function openPanel (panel: HTMLElement) {
   function wrapLines (isOn: boolean) {
     setPressed(byId('log-wrap'), isOn)
     list.classList.toggle('is-wrapped', isOn)
-    writeWrap(isOn ? 'on' : 'off')
+    setPreference('logs-wrap', isOn ? 'on' : 'off')
     view.settle()
   }
 }
@@ -207,21 +207,6 @@ async function copyLines (lines: (Element | null)[]) {
 function tellCopied (isCopied: boolean, what: string) {
   if (isCopied) showToast(`Copied: ${what}.`, 'info')
   else showToast('The browser does not let this page copy. Select the text, or download it.')
-}
-
-// Storage may be forbidden; the choice then lasts as long as the page.
-function readWrap () {
-  try {
-    return localStorage.getItem(WRAP)
-  } catch {
-    return null
-  }
-}
-
-function writeWrap (value: string) {
-  try {
-    localStorage.setItem(WRAP, value)
-  } catch {}
 }
 
 function isPressed (button: HTMLElement) {
