@@ -28,7 +28,8 @@ export function showFigures (figures: Record<string, string>) {
 export function keepFocus (target: Element): () => void {
   const focused = document.activeElement
   if (!focused || !target.contains(focused)) return () => {}
-  const group = focused.closest('[data-keeps-focus]')?.id
+  // The `id` of a form may be its field of that name.
+  const group = focused.closest('[data-keeps-focus]')?.getAttribute('id')
   return () => {
     if (document.activeElement !== document.body && document.activeElement !== null) return
     const next = document.getElementById(focused.id) ?? (group ? document.querySelector(`#${group} button`) : null) ??

@@ -122,6 +122,16 @@ rareTest('whoever reads one crash keeps it while others happen', async (t) => {
   assert.deepEqual(page.problems, [])
 })
 
+rareTest('the focus goes from the button that has resolved a crash to the one in its place', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  dashboard.history.crashes.record('v1:x', aCrash(), { culprit: null })
+  const page = await dashboard.visit('/crashes/1')
+  await page.locator('#crash-resolve').press('Enter')
+  await page.locator('#crash-reopen').waitFor()
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'crash-reopen')
+  assert.deepEqual(page.problems, [])
+})
+
 rareTest('hostile text stays in its boxes, wide and narrow', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const long =
