@@ -6,8 +6,7 @@
  */
 export type Preference = keyof typeof DEFAULTS
 
-const DEFAULTS = Object.freeze({ keys: 'on', times: 'local', notify: 'off', notified: '',
-  'logs-wrap': 'on' })
+const DEFAULTS = Object.freeze({ keys: 'on', times: 'local', notify: 'off', notified: '', 'logs-wrap': 'on' })
 const PREFIX = 'clusterdeck-'
 /** Preferences of this page alone, if the browser stores nothing. */
 const kept: Partial<Record<Preference, string>> = {}

@@ -85,10 +85,6 @@ test('no form would put its fields into an address, whose scripts have not come'
     ).map((form) => `${file}: ${form.slice(0, 60)}`)
   })
   // They are loaded by scripts alone.
-  assert.deepEqual(
-    bare.filter((each) =>
-      !/^(pages\/(rollback|decks|palette)|partials\/saved-filters)\.eta/.test(each)
-    ),
-    []
-  )
+  assert.deepEqual(bare.filter((each) => !/^(pages\/(rollback|decks|palette)|partials\/saved-filters)\.eta/.test(each)),
+    [])
 })
