@@ -39,8 +39,7 @@ const SCRIPTS = ['workers/old-node.cjs', 'workers/preload.cjs', 'workers/preload
 /** What the keeper loads, what a master loads until its first worker starts, and what commands do. */
 const PARTS = Object.freeze({ keeper: ['command-line.ts', 'keeper/keeper.ts'],
   start: ['cli/program.ts', 'config/config.ts', 'host/foreground.ts', 'host/master.ts'],
-  client: ['cli/program.ts', 'cli/apps-commands.ts', 'cli/backup.ts', 'cli/client-commands.ts', 'cli/completion.ts',
-    'cli/import.ts'] })
+  client: ['cli/program.ts', 'cli/client-commands.ts'] })
 /** Modules that say something else in a bundle. */
 const OTHERWISE: Readonly<Record<string, (place: Place) => string>> = Object.freeze({
   'server/config/option-list.ts': optionListText,

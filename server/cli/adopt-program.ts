@@ -24,7 +24,7 @@ import { showApps } from './ls.ts'
 import { checkedDuration, misuse, timeoutOf } from './usage.ts'
 import type { Readable } from 'node:stream'
 import type { Terminal } from './program.ts'
-import type { ApiClient } from './api-client.ts'
+import type { ApiClient, Deadline } from './api-client.ts'
 import type { NewAdoption } from '../api/host.ts'
 
 export type Options = { pm2?: true | string[], pid?: string, port?: string, workers?: string, name?: string,
@@ -54,7 +54,7 @@ export async function adoptPrograms (folder: string | undefined, options: Option
 {
   const terminal = { ...streams, env }
   checkOptions(folder, options)
-  const { timeoutMs, signal } = timeoutOf(options, terminal.env)
+  const deadline = timeoutOf(options, terminal.env)
   const graceMs = checkedDuration('--grace', options.grace ?? DEFAULT_GRACE)
   const { answer, tell } = createTools({ json: options.json }, terminal)
   const exitCode = await adoptForUser(options, terminal)
@@ -64,13 +64,10 @@ export async function adoptPrograms (folder: string | undefined, options: Option
     ? [{ name: '', find: () => programAt(options, root) }]
     : await turnsOfPm2(options.pm2 === true ? [] : options.pm2, options, terminal)
   // In the end the host is asked of all apps at the same time.
-  setMaxListeners(0, signal)
+  setMaxListeners(0, deadline.signal)
   let met: ReturnType<typeof meetHost> | undefined
-  const meet = () => {
-    met ??= meetHost({ signal, timeoutMs, terminal })
-    return met
-  }
-  const how = { meet, root, name: options.name, graceMs, late: rejectLate(signal), tell }
+  const meet = () => met ??= meetHost(deadline, terminal)
+  const how = { meet, root, name: options.name, graceMs, late: rejectLate(deadline.signal), tell }
   const names = []
   const problems: { name: string, error: DeckError }[] = []
   for (const { name, find } of turns) {
@@ -113,11 +110,9 @@ async function takeTurn (find: () => Promise<Adoptable>, how: How): ReturnType<t
   }
 }
 
-async function meetHost (
-  { signal, timeoutMs, terminal }: { signal: AbortSignal, timeoutMs: number, terminal: Terminal }
-) {
-  const { master: { url }, master } = await ensureHost({ ofHost: [], signal, timeoutMs, terminal })
-  return { host: callHost(master, { env: terminal.env, timeoutMs, signal }), url, terminal }
+async function meetHost (deadline: Deadline, terminal: Terminal) {
+  const { master } = await ensureHost({ ...deadline, terminal })
+  return { host: callHost(master, { env: terminal.env, ...deadline }), url: master.url, terminal }
 }
 
 /** @returns `app`: what the host calls it; `late`: the program has not ended */
@@ -135,12 +130,13 @@ async function moveIn ({ program, takeover }: Move,
   )
   const app = await startBeside({ program, takeover }, { tell, ...how })
   takeover.steer()
-  const left = await untilLeft(takeover, graceMs)
+  const left = await untilNone(() => takeover.connections() + takeover.queued(), graceMs)
   tell(`${app} serves, and the other one is asked to end: ${program.stopText}`)
   if (left > 0)
     tell(`connections that it still had after ${formatExactDuration(graceMs)} (--grace), and that end with it: ${left}`)
   await program.stop()
-  const late = await untilEnded(processes)
+  await untilNone(() => processes.filter(isAlive).length, ENDS_WITHIN_MS)
+  const late = processes.filter(isAlive).map(({ pid }) => pid)
   if (late.length > 0)
     return { app,
       late: `${app} serves, and ${text} has not ended within ${
@@ -193,24 +189,11 @@ function rejectLate (signal: AbortSignal): Promise<never> {
   return late
 }
 
-/**
- * Waits until nothing is left of what the program has begun.
- * @returns connections that are left
- */
-async function untilLeft (takeover: Takeover, graceMs: number): Promise<number> {
-  const end = performance.now() + graceMs
-  for (;;) {
-    const left = takeover.connections() + takeover.queued()
-    if (left === 0 || performance.now() >= end) return left
-    await wait(LOOK_EVERY_MS)
-  }
-}
-
-/** @returns those that have not */
-async function untilEnded (processes: Adoptable['processes']): Promise<number[]> {
-  const end = performance.now() + ENDS_WITHIN_MS
-  while (processes.some(isAlive) && performance.now() < end) await wait(LOOK_EVERY_MS)
-  return processes.filter(isAlive).map(({ pid }) => pid)
+/** Waits until nothing is left of what the program has begun, or the time is up. Returns how much is. */
+async function untilNone (countLeft: () => number, withinMs: number): Promise<number> {
+  const end = performance.now() + withinMs
+  while (countLeft() > 0 && performance.now() < end) await wait(LOOK_EVERY_MS)
+  return countLeft()
 }
 
 /**

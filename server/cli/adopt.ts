@@ -2,14 +2,13 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError } from '../errors.ts'
 import { disableText, unitOf } from '../systemd/unit-of.ts'
-import { createApiClient, type ApiClient } from './api-client.ts'
+import { createApiClient, nullOn, waitUntil, type ApiClient } from './api-client.ts'
 import { createTools } from './context.ts'
 import { findMaster, findMasterAt, withoutPlace, type Master } from './find-master.ts'
 import { callHost } from './host.ts'
 import { ensureHost } from './host-start.ts'
 import { showApps } from './ls.ts'
 import { misuse, timeoutOf } from './usage.ts'
-import { waitUntil } from './wait-until.ts'
 import type { Terminal } from './program.ts'
 import type { AdoptionView as Adoption, NewAdoption } from '../api/host.ts'
 import type { Status } from '../api/cluster.ts'
@@ -27,22 +26,22 @@ export async function adoptCommand (folder: string | undefined, options: AdoptOp
   const { env } = terminal
   const other = (['workers', 'grace'] as const).find((name) => options[name] !== undefined)
   if (other) throw misuse(`--${other}`, 'with --pm2, --port or --pid', 'alone')
-  const { timeoutMs, signal } = timeoutOf(options, env)
+  const deadline = timeoutOf(options, env)
   const master = await findDeck(path.resolve(terminal.cwd, folder ?? '.'), options, terminal)
   // Once the deck has moved, its processes are gone, and nothing tells which unit they were of.
   const { pid } = master.recipient?.processes.at(-1) ?? { pid: 0 }
   const unit = unitOf(pid)
-  const deck = createApiClient(master, { timeoutMs, signal, findAgain: () => findMasterAt(master.dataDir, terminal) })
+  const deck = createApiClient(master, { ...deadline, findAgain: () => findMasterAt(master.dataDir, terminal) })
   await deck.get('/status')
-  const { master: running } = await ensureHost({ ofHost: [], signal, timeoutMs, terminal })
-  const host = callHost(running, { env, timeoutMs, signal })
-  const { id, name } = await send(deck, host, { name: options.name, signal, timeoutMs })
+  const { master: running } = await ensureHost({ ...deadline, terminal })
+  const host = callHost(running, { env, ...deadline })
+  const { id, name } = await send(deck, host, options.name)
   const { answer, tell } = createTools({ json: options.json }, terminal)
   if (unit) tell(disableText(unit))
   if (options.wait === false)
     return answer(await host.get(`/host/adoptions/${id}`), () => `${name} moves into the host`)
   tell(`${name} moves into the host: its new workers start beside the old ones`)
-  await untilMoved(host, { id, signal, timeoutMs })
+  await untilMoved(host, id)
   await showApps([name], { host, url: running.url, terminal, answer })
 }
 
@@ -61,30 +60,21 @@ async function findDeck (folder: string, { app }: AdoptOptions, { env }: Termina
  * @returns `name`: what the host calls the app
  */
 async function send (deck: ApiClient, host: ApiClient,
-  { name, signal, timeoutMs }: { name: string | undefined, signal: AbortSignal, timeoutMs: number }
-): Promise<{ id: number, name: string }> {
-  await waitUntil(async () => (await deck.get<Status>('/status')).state !== 'starting', signal, timeoutMs)
+  name: string | undefined): Promise<{ id: number, name: string }>
+{
+  await waitUntil(async () => (await deck.get<Status>('/status')).state !== 'starting', deck)
   const { id, path: place, secret } = await host.post<NewAdoption>('/host/adoptions', { name })
   return { id, ...await deck.post<{ name: string }>('/move', { path: place, secret }) }
 }
 
 /** @throws {DeckError} start-failed, timed-out */
-async function untilMoved (host: ApiClient,
-  { id, signal, timeoutMs }: { id: number, signal: AbortSignal, timeoutMs: number })
-{
+async function untilMoved (host: ApiClient, id: number) {
   await waitUntil(async () => {
-    const { state, reason } = await look(host, id)
+    // The next master of the host knows nothing of it.
+    const { state, reason } =
+      await host.get<Adoption>(`/host/adoptions/${id}`).catch(nullOn('no-master', 'not-found')) ??
+        { state: 'failed', reason: 'the host has ended meanwhile' }
     if (state === 'failed') throw new DeckError('start-failed', `adopt: ${reason}; the deck goes on as before`)
     return state === 'done'
-  }, signal, timeoutMs)
-}
-
-async function look (host: ApiClient, id: number): Promise<Pick<Adoption, 'state' | 'reason'>> {
-  try {
-    return await host.get(`/host/adoptions/${id}`)
-  } catch (error) {
-    if (!(error instanceof DeckError) || !['no-master', 'not-found'].includes(error.code)) throw error
-    // The next master of the host knows nothing of it.
-    return { state: 'failed', reason: 'the host has ended meanwhile' }
-  }
+  }, host)
 }

@@ -22,7 +22,7 @@ import { userId } from '../system/user.ts'
 import { disableText, stopUnit, stopWords, unitAround, type ServiceUnit } from '../systemd/unit-of.ts'
 import { orderOfApp, orderOfStart, type AppOrder } from './app-orders.ts'
 import { writePm2Config } from './import.ts'
-import { misuse } from './usage.ts'
+import { checkedCount, checkedForm, misuse } from './usage.ts'
 import type { Terminal } from './program.ts'
 import type { LineToRoot } from '../programs/root-line.ts'
 import type { ProcessFacts } from '../programs/holder.ts'
@@ -57,12 +57,16 @@ export type Adoptable = {
 type Pm2App = { name: string, inFile: string, isCluster: boolean, isJob: boolean, hasCron: boolean, ids: number[],
   running: { pid: number, id: number }[] }
 
+/** Process 1 is no program that anything could take the place of. */
+const PID = /^([2-9]|[1-9]\d+)$/
+
 /**
  * `options`: one of them. Returns the first process of the program that is meant.
  * @throws {DeckError} usage, not-possible
  */
 export function processOf ({ pid, port }: { pid?: string, port?: string }): number {
-  return pid === undefined ? holderAt(portIn(String(port))) : pidIn(pid)
+  if (pid !== undefined) return Number(checkedForm('--pid', PID, 'the number of a process', pid))
+  return holderAt(checkedCount('--port', String(port), { max: 65_535 }))
 }
 
 /** `options`: one of `pid` and `port` @throws {DeckError} usage, not-possible */
@@ -74,7 +78,8 @@ export async function programAt (
   const facts = factsOf(first)
   if (!facts) throw misuse('--pid', 'a process that runs', first)
   const processes = descendantsOf(first)
-  refuseOthers(facts, { processes, port })
+  const reason = whyNone(facts, { processes, port })
+  if (reason !== null) throw new DeckError('not-possible', reason)
   const unit = unitAround(first)
   const copies = processes.filter((each) => factsOf(each)?.env.NODE_UNIQUE_ID !== undefined).length
   return { text: processText(facts), processes: processes.map(identifyProcess), listening: processes, isAlone: true,
@@ -176,17 +181,6 @@ function isThere ({ running, isJob }: Pm2App): boolean {
   return running.length > 0 || isJob
 }
 
-function portIn (text: string): number {
-  const port = Number(text)
-  if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port
-  throw misuse('--port', 'a port from 1 to 65535', JSON.stringify(text))
-}
-
-function pidIn (text: string): number {
-  if (/^\d+$/.test(text) && Number(text) > 1) return Number(text)
-  throw misuse('--pid', 'the number of a process', JSON.stringify(text))
-}
-
 /** Returns the process that listens there @throws {DeckError} not-possible */
 function holderAt (port: number): number {
   const pids = holdersOfPort(port)
@@ -199,32 +193,30 @@ function holderAt (port: number): number {
   return firstOf(pids)
 }
 
-/** @throws {DeckError} not-possible */
-function refuseOthers (facts: ProcessFacts,
-  { processes, port }: { processes: readonly number[], port: string | undefined })
+/** Why nothing can take its place. Returns null: something can. */
+function whyNone (facts: ProcessFacts, { processes, port }: { processes: readonly number[], port: string | undefined }):
+  | string
+  | null
 {
   const { pid } = facts
   const names = namesInPm2(facts)
   if (pm2DaemonAt(facts) !== null || names.length > 0)
-    throw new DeckError('not-possible',
-      `PM2 runs ${names.join(', ') || 'it'}, and would start it again: clusterdeck adopt --pm2 ${
-        names.length === 1 ? names[0] : '<name>'
-      }`)
+    return `PM2 runs ${names.join(', ') || 'it'}, and would start it again: clusterdeck adopt --pm2 ${
+      names.length === 1 ? names[0] : '<name>'
+    }`
   if (pid === 1 || facts.words[0].endsWith('/systemd'))
-    throw new DeckError('not-possible',
-      `systemd itself listens${
-        port === undefined ? '' : ` on ${port}`
-      }, for a socket unit: run clusterdeck start in the service of that unit instead, and no connection is refused either (clusterdeck help systemd)`)
+    return `systemd itself listens${
+      port === undefined ? '' : ` on ${port}`
+    }, for a socket unit: run clusterdeck start in the service of that unit instead, and no connection is refused either (clusterdeck help systemd)`
   if (processes.some((each) => factsOf(each)?.env.CLUSTERDECK_SLOT !== undefined))
-    throw new DeckError('not-possible', 'that is a deck already: clusterdeck adopt <its folder> moves it into the host')
+    return 'that is a deck already: clusterdeck adopt <its folder> moves it into the host'
   if (/^docker-proxy$/.test(path.basename(facts.file || facts.words[0])))
-    throw new DeckError('not-possible',
-      'that port is of a container: what listens there is in it, and cannot be run here in its place')
+    return 'that port is of a container: what listens there is in it, and cannot be run here in its place'
   const reason = whyElsewhere(pid)
-  if (reason !== null) throw new DeckError('not-possible', `process ${pid}: ${reason}`)
-  if (facts.user !== userId() || facts.cwd === '' || Object.keys(facts.env).length === 0)
-    throw new DeckError('not-possible',
-      `process ${pid} is of another user (uid ${facts.user}): call this as that user, or by sudo`)
+  if (reason !== null) return `process ${pid}: ${reason}`
+  return facts.user === userId() && facts.cwd !== '' && Object.keys(facts.env).length > 0
+    ? null
+    : `process ${pid} is of another user (uid ${facts.user}): call this as that user, or by sudo`
 }
 
 /** A config file in its folder counts, as for `clusterdeck start` there; else its command line. */

@@ -1,36 +1,43 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { formatExactDuration } from '../../public/format.ts'
 import { ALERT_ID } from '../config/alert.ts'
 import { ALERT_KINDS } from '../config/alert-kinds.ts'
 import { DeckError, errorReason } from '../errors.ts'
-import { checkedAction, orderFor, type Action } from './actions.ts'
-import { timedOut } from './api-client.ts'
-import { formatTable, jsonText } from './output.ts'
-import { checkedId, misuse, namesIn } from './usage.ts'
+import { actionsCommand, listCommand, orderFor, tableText } from './actions.ts'
+import { waitUntil } from './api-client.ts'
+import { jsonText, type Columns } from './output.ts'
+import { checkedForm, checkedId, misuse, namesIn } from './usage.ts'
 import type { Context } from './commands.ts'
 import type { Alert, Delivery } from '../api/alerts.ts'
 
-const POLL_MS = 100
+const ALERT_FORM = { test: (text: string) => ALERT_ID.safeParse(text).success }
 
-const ACTIONS: Readonly<Record<string, Action>> = Object.freeze({ add: { run: addAlert, words: 2 },
-  change: { run: changeAlert, words: 2 }, pause: { run: pauseAlert('pause', true) },
-  resume: { run: pauseAlert('resume', false) },
-  delete: {
-    run: orderFor((id) => checkedAlert('alerts delete', id), (api, id) => api.delete(`/alerts/${id}`), (_, id) =>
-      `alert ${id} deleted`)
-  }, test: { run: testAlerts }, retry: { run: retryDelivery, words: 2 } })
+const ALERTS: Columns<Alert> = { ALERT: 'id', KIND: 'kind', NAME: 'name',
+  STATE: ({ isPaused }) => isPaused ? 'paused' : 'on', WAITING: [true, 'waiting'], TO: receiverOf, EVENTS: eventsOf }
+const DELIVERIES: Columns<Delivery & { alert: string }> = { ALERT: 'alert', DELIVERY: [true, 'id'], TIME: 'at',
+  EVENT: ({ event }) => event.type, STATE: 'state', TRIES: [true, 'attempt'], STATUS: [true, 'status'],
+  TOOK: [true, ({ durationMs }) => durationMs === null ? null : formatExactDuration(durationMs)],
+  ERROR: ({ error, nextAttemptAt }) => nextAttemptAt === null ? error : `${error}, next try at ${nextAttemptAt}` }
+const alertsText = tableText(ALERTS, 'no alerts are set: see clusterdeck alerts add --help')
+const deliveriesText = tableText(DELIVERIES, 'no deliveries yet')
 
-export async function alertsCommand (context: Context, action?: string, words: string[] = []) {
-  if (action === undefined) return await listAlerts(context)
-  await checkedAction('alerts', ACTIONS, [action, ...words]).run(context, ...words)
+export const alertsCommand = actionsCommand('alerts', { add: { run: addAlert, words: 2 },
+  change: { run: changeAlert, words: 2 }, pause: pauseAlert('pause', true), resume: pauseAlert('resume', false),
+  delete: orderFor(alertOf('delete'), 'DELETE /alerts/:id', (_, id) => `alert ${id} deleted`), test: testAlerts,
+  retry: { run: retryDelivery, words: 2 } }, listCommand<Alert>({ path: '/alerts', textOf: listText }))
+
+function listText ({ items }: { items: Alert[] }) {
+  const deliveries = items.flatMap((alert) => alert.deliveries.map((each) => ({ ...each, alert: alert.id })))
+  return [alertsText({ items }), ...(items.length > 0 ? [deliveriesText({ items: deliveries })] : [])].join('\n\n')
 }
 
-async function listAlerts ({ api, answer }: Context) {
-  const body: { items: Alert[] } = await api.get('/alerts')
-  answer(body,
-    () => body.items.length === 0 ? 'no alerts are set: see clusterdeck alerts add --help' : listText(body.items))
+function receiverOf ({ url, mail }: Alert) {
+  return mail ? `${mail.to.join(', ')} by ${mail.host}:${mail.port}` : String(url)
+}
+
+function eventsOf ({ isDefault, events, apps }: Alert) {
+  return (isDefault ? 'problems' : events.join(', ')) + (apps ? ` of ${apps.join(', ')}` : '')
 }
 
 async function addAlert (context: Context, kind?: string, to?: string) {
@@ -42,7 +49,7 @@ async function addAlert (context: Context, kind?: string, to?: string) {
 }
 
 async function changeAlert (context: Context, id?: string, to?: string) {
-  const alert = checkedAlert('alerts change', id)
+  const alert = alertOf('change')(id)
   const known = (await readAlerts(context)).find((each) => each.id === alert)
   const changes = fieldsOf(context, known?.kind ?? 'webhook', to)
   if (Object.values(changes).every((value) => value === undefined))
@@ -52,8 +59,8 @@ async function changeAlert (context: Context, id?: string, to?: string) {
 }
 
 function pauseAlert (action: 'pause' | 'resume', isPaused: boolean) {
-  return orderFor((id) => checkedAlert(`alerts ${action}`, id),
-    (api, id) => api.patch<Alert>(`/alerts/${id}`, { isPaused }), ({ id }) => `alert ${id} ${action}d`)
+  return orderFor(alertOf(action), (api, id) => api.patch<Alert>(`/alerts/${id}`, { isPaused }),
+    ({ id }) => `alert ${id} ${action}d`)
 }
 
 /** What the options and the receiver say. `to`: an address, or several mail addresses. */
@@ -63,11 +70,11 @@ function fieldsOf ({ options, cwd }: Context, kind: string, to?: string) {
   const read = (name: string, file: string | undefined) => file && textIn(name, path.resolve(cwd, file))
   return {
     ...(kind === 'mail'
-      ? { to: to === undefined ? undefined : namesIn(to) }
+      ? { to: namesIn(to) }
       : { [kind === 'sentry' ? 'dsn' : 'url']: to ?? read('--url-file', options.urlFile) }),
     name: title,
-    events: events === undefined ? undefined : namesIn(events),
-    apps: apps === '*' ? null : apps && namesIn(apps),
+    events: namesIn(events),
+    apps: apps === '*' ? null : namesIn(apps),
     secret: read('--secret-file', options.secretFile),
     host,
     port: port && Number(port),
@@ -86,18 +93,15 @@ function textIn (option: string, file: string) {
   }
 }
 
-/** @throws {DeckError} usage */
-function checkedAlert (name: string, id: string | undefined): string {
-  if (id !== undefined && ALERT_ID.safeParse(id).success) return id
-  throw misuse(name, String(ALERT_ID.description), id === undefined ? 'nothing' : JSON.stringify(id))
+/** Makes the check of the id of an alert. */
+function alertOf (action: string): (id: string | undefined) => string {
+  return (id) => checkedForm(`alerts ${action}`, ALERT_FORM, String(ALERT_ID.description), id)
 }
 
 /** Tests one alert, or without an id all of them, one after the other. */
 async function testAlerts (context: Context, id?: string) {
   const { api, options, print } = context
-  const wanted = id === undefined
-    ? (await readAlerts(context)).map((each) => each.id)
-    : [checkedAlert('alerts test', id)]
+  const wanted = id === undefined ? (await readAlerts(context)).map((each) => each.id) : [alertOf('test')(id)]
   if (wanted.length === 0) throw new DeckError('not-found', 'no alerts are set')
   const items = []
   for (const alert of wanted) {
@@ -110,7 +114,7 @@ async function testAlerts (context: Context, id?: string) {
 }
 
 async function retryDelivery (context: Context, id?: string, delivery?: string) {
-  const alert = checkedAlert('alerts retry', id)
+  const alert = alertOf('retry')(id)
   const n = checkedId('alerts retry', delivery, 'a delivery')
   const { api, options, print } = context
   const ended = await outcomeOf(alert, await api.post(`/alerts/${alert}/deliveries/${n}/retry`), context)
@@ -124,17 +128,16 @@ async function readAlerts ({ api }: Context): Promise<Alert[]> {
 }
 
 /** @returns the delivery once it has ended */
-async function outcomeOf (alert: string, delivery: Delivery, context: Context): Promise<Delivery> {
+async function outcomeOf (alert: string, delivery: Delivery, { api }: Context): Promise<Delivery> {
   const { id } = delivery
-  while (delivery.state === 'pending') {
-    await wait(POLL_MS)
-    if (context.api.signal.aborted) throw timedOut(context.timeoutMs)
-    const { deliveries }: Alert = await context.api.get(`/alerts/${alert}`)
-    const found = deliveries.find((each) => each.id === id)
-    if (!found) throw new DeckError('not-found', `delivery ${id} of alert ${alert} is no longer kept`)
-    delivery = found
-  }
-  return delivery
+  let now: Delivery | undefined = delivery
+  await waitUntil(async () => {
+    if (now?.state === 'pending')
+      now = (await api.get<Alert>(`/alerts/${alert}`)).deliveries.find((each) => each.id === id)
+    return now?.state !== 'pending'
+  }, api)
+  if (!now) throw new DeckError('not-found', `delivery ${id} of alert ${alert} is no longer kept`)
+  return now
 }
 
 /** @throws {DeckError} alert-failed */
@@ -147,27 +150,4 @@ function checkDelivered (items: { alert: string, delivery: Delivery }[]) {
 
 function deliveredText (alert: string, { event, status, durationMs }: Delivery) {
   return `alert ${alert}: ${event.type} delivered in ${formatExactDuration(durationMs)} (${status})`
-}
-
-function listText (items: Alert[]) {
-  const targetRows = items.map((
-    alert
-  ) => [alert.id, alert.kind, alert.name, alert.isPaused ? 'paused' : 'on', alert.waiting, receiverOf(alert),
-    (alert.isDefault ? 'problems' : alert.events.join(', ')) + (alert.apps ? ` of ${alert.apps.join(', ')}` : '')]
-  )
-  const targets = formatTable(['ALERT', 'KIND', 'NAME', 'STATE', 'WAITING', 'TO', 'EVENTS'], targetRows, { right: [4] })
-  const rows = items.flatMap(({ id, deliveries }) => deliveries.map((delivery) => [id, ...cellsOf(delivery)]))
-  if (rows.length === 0) return `${targets}\n\nno deliveries yet`
-  const head = ['ALERT', 'DELIVERY', 'TIME', 'EVENT', 'STATE', 'TRIES', 'STATUS', 'TOOK', 'ERROR']
-  return `${targets}\n\n${formatTable(head, rows, { right: [1, 5, 6, 7] })}`
-}
-
-function receiverOf ({ url, mail }: Alert) {
-  return mail ? `${mail.to.join(', ')} by ${mail.host}:${mail.port}` : String(url)
-}
-
-function cellsOf ({ id, at, event, state, attempt, status, durationMs, error, nextAttemptAt }: Delivery) {
-  const took = durationMs === null ? null : formatExactDuration(durationMs)
-  return [id, at, event.type, state, attempt, status, took,
-    nextAttemptAt === null ? error : `${error}, next try at ${nextAttemptAt}`]
 }

@@ -1,7 +1,7 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { DECK_NAME } from '../config/apps.ts'
-import { DeckError, errorCode, errorText } from '../errors.ts'
+import { DeckError, errorCode, errorReason } from '../errors.ts'
 import { fallbackFolders } from '../system/fallback-folder.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.ts'
@@ -73,7 +73,7 @@ function tokenIn (option: string, file: string, cwd: string) {
     return checkedToken(`${option} ${file}`, readFileSync(path.resolve(cwd, file), 'utf8').trim())
   } catch (error) {
     if (error instanceof DeckError) throw error
-    const received = `${JSON.stringify(file)} (${errorCode(error) ?? errorText(error)})`
+    const received = `${JSON.stringify(file)} (${errorReason(error)})`
     throw misuse(option, 'a file with the token in it', received, { cause: error })
   }
 }

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers'
-import { DeckError, errorCode, errorText, isErrorCode, type ErrorCode } from '../errors.ts'
+import { setTimeout as wait } from 'node:timers/promises'
+import { DeckError, errorReason, isErrorCode, type ErrorCode } from '../errors.ts'
 import { formatExactDuration } from '../../public/format.ts'
 import { sendRequest } from '../system/http.ts'
 import { isAlive } from '../system/process-identity.ts'
@@ -10,11 +11,18 @@ import type { Master } from './find-master.ts'
 /** of a stream */
 export type Message = { event: string, data: unknown, id: string | undefined }
 export type ApiClient = ReturnType<typeof createApiClient>
+/** until when something is waited for; `timeoutMs`: for messages */
+export type Deadline = Pick<ApiClient, 'signal' | 'timeoutMs'>
 type What = Pick<Parameters<typeof sendRequest>[1], 'method' | 'headers' | 'body' | 'signal'>
 /** `agent`: keeps connections to it */
 type Addressee =
   & Pick<Master, 'url' | 'token' | 'fingerprint' | 'recipient' | 'member' | 'below'>
   & { agent?: Agent }
+
+const POLL_MS = 100
+/** How long the next master is looked for. */
+const RECONNECT_WITHIN_MS = 10_000
+const RECONNECT_EVERY_MS = 250
 
 /** For a code that this version does not know: the master may be newer. */
 const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = Object.freeze({ 401: 'unauthenticated', 403: 'forbidden',
@@ -33,6 +41,8 @@ export function createApiClient (master: Addressee,
 {
   return {
     signal,
+    timeoutMs,
+    call: callApi,
     /** `path`: below /api/v1 */
     get: <Answer>(path: string) => callApi<Answer>('GET', path),
     post: <Answer>(path: string, body?: unknown) => callApi<Answer>('POST', path, body),
@@ -139,9 +149,7 @@ export function createApiClient (master: Addressee,
   function errorOfCall (error: unknown) {
     if (error instanceof DeckError) return error
     if (signal.aborted) return timedOut(timeoutMs)
-    return new DeckError('no-master', `no master answers at ${master.url} (${errorCode(error) ?? errorText(error)})`, {
-      cause: error
-    })
+    return new DeckError('no-master', `no master answers at ${master.url} (${errorReason(error)})`, { cause: error })
   }
 }
 
@@ -159,10 +167,6 @@ function toMessage (block: string) {
     : [{ event: fieldOf('event') ?? 'message', data: data && JSON.parse(data), id }]
 }
 
-export function timedOut (timeoutMs: number) {
-  return new DeckError('timed-out', `not done within ${formatExactDuration(timeoutMs)} (--timeout)`)
-}
-
 /** `problem`: RFC 9457 */
 function errorOfProblem (status: number,
   { code, detail, title }: Partial<Record<'code' | 'detail' | 'title', unknown>>)
@@ -170,4 +174,52 @@ function errorOfProblem (status: number,
   const message = String(detail ?? title ?? `HTTP ${status}`)
   return new DeckError(isErrorCode(code) ? code : CODE_BY_STATUS[status] ?? (status < 500 ? 'bad-request' : 'internal'),
     message)
+}
+
+/** For `.catch`: null in place of an error with one of these codes, or where none is named with any code of ours. */
+export function nullOn (...codes: ErrorCode[]): (error: unknown) => null {
+  return (error) => {
+    if (error instanceof DeckError && (codes.length === 0 || codes.includes(error.code))) return null
+    throw error
+  }
+}
+
+/** @throws {DeckError} timed-out */
+export async function waitUntil (isDone: () => boolean | Promise<boolean>, { signal, timeoutMs }: Deadline) {
+  while (!await isDone()) {
+    if (signal.aborted) throw timedOut(timeoutMs)
+    await wait(POLL_MS)
+  }
+}
+
+function timedOut (timeoutMs: number) {
+  return new DeckError('timed-out', `not done within ${formatExactDuration(timeoutMs)} (--timeout)`)
+}
+
+/**
+ * Yields what a stream sends, and goes on with the next master behind what this one has sent, until no master comes any
+ * more. `open`: behind the message of that id; `hasAnswered`: a master has been there just now
+ * @throws {DeckError} no-master; else as the API client does
+ */
+export async function* streamAgain<Item extends { id: string | undefined }> (
+  open: (lastEventId: string | undefined) => AsyncIterable<Item>,
+  { hasAnswered }: { hasAnswered: boolean }
+): AsyncGenerator<Item> {
+  let place: string | undefined
+  /** null: a master answers */
+  let lostAt: number | null = hasAnswered ? null : -Infinity
+  for (;;) {
+    try {
+      for await (const item of open(place)) {
+        lostAt = null
+        yield item
+        place = item.id ?? place
+      }
+    } catch (error) {
+      const isLate = lostAt !== null && performance.now() - lostAt > RECONNECT_WITHIN_MS
+      if (!(error instanceof DeckError && error.code === 'no-master') || isLate) throw error
+    }
+    lostAt ??= performance.now()
+    await wait(RECONNECT_EVERY_MS)
+  }
 }

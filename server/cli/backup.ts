@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { formatBytes } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
+import { count } from '../health.ts'
 import { hostFolder } from '../system/host-folder.ts'
 import { oneLine } from '../system/one-line.ts'
 import { createTools } from './context.ts'
 import { findHost } from './host.ts'
 import { createInterruption } from './interruption.ts'
 import { formatTable } from './output.ts'
-import type { DeckCommand } from './deck-command.ts'
 import type { Terminal } from './program.ts'
 import type { Backup } from '../backup/restore.ts'
 import type { Manifest } from '../backup/manifest.ts'
@@ -22,16 +22,7 @@ type Restored = { name: string, state: string, release: string | null, dataDir: 
 type Result = Pick<Backup, 'createdAt' | 'version' | 'tokens'> & { isDone: boolean, refused: string | null,
   hostFolder: string, alertsLeftOut: number, apps: Restored[], putAside: string[] }
 
-export function addBackupCommands (program: DeckCommand, terminal: Terminal) {
-  program.told('backup').action(async (file, options: BackupOptions) => {
-    await backupCommand(file, { ...options, version: String(program.version()) }, terminal)
-  })
-  program.told('restore').action(async (file, options: RestoreOptions) => {
-    await restoreCommand(file, options, terminal)
-  })
-}
-
-async function backupCommand (named: string,
+export async function backupCommand (named: string,
   { withSecrets: hasSecrets = false, force = false, version, ...options }: BackupOptions & { version: string },
   terminal: Terminal)
 {
@@ -46,7 +37,7 @@ async function backupCommand (named: string,
         variablesLeftOut: variables, alertsLeftOut: alerts })
       ) }
     createTools(options, terminal).answer(result, () =>
-      [`${file} has the host with ${countOf(apps.length, 'app')} (${formatBytes(bytes)})`, ...hasSecrets
+      [`${file} has the host with ${count(apps.length, 'app')} (${formatBytes(bytes)})`, ...hasSecrets
         ? ['it has secrets: whoever can read it can do what the host can']
         : leftOutLines({ apps, alerts })].join('\n'))
   } finally {
@@ -54,7 +45,7 @@ async function backupCommand (named: string,
   }
 }
 
-async function restoreCommand (named: string,
+export async function restoreCommand (named: string,
   { updateEnv = false, dryRun = false, force = false, ...options }: RestoreOptions, terminal: Terminal)
 {
   const [{ openBackup, restoreBackup, takenPlaces }, { withVariables }] = await Promise.all([
@@ -106,13 +97,13 @@ function restoredText ({ isDone, refused, createdAt, version, tokens, apps, putA
   )
   return [
     `${isDone ? 'restored:' : 'the backup has'} the host with ${
-      countOf(apps.length, 'app')
+      count(apps.length, 'app')
     }, as of ${createdAt} (clusterdeck ${version})`,
     table,
     ...leftOut,
     ...missing,
     ...tokens > 0
-      ? [`${countOf(tokens, 'token')} will be valid again, also what was revoked since: clusterdeck tokens`]
+      ? [`${count(tokens, 'token')} will be valid again, also what was revoked since: clusterdeck tokens`]
       : [],
     ...putAside.map((place) => `what was there is in ${place}`),
     isDone ? 'next: clusterdeck host --detach' : refused ? `it would be refused: ${refused}` : 'nothing was changed'
@@ -123,11 +114,7 @@ function leftOutLines ({ apps, alerts }: Pick<Manifest, 'apps' | 'alerts'>): str
   const lines = apps.flatMap((
     { record: { name }, variables, alerts }
   ) => [...variables.length > 0 ? [`left out, of ${name}: the variables ${variables.join(', ')}`] : [],
-    ...alerts > 0 ? [`left out, of ${name}: ${countOf(alerts, 'alert')}`] : []]
+    ...alerts > 0 ? [`left out, of ${name}: ${count(alerts, 'alert')}`] : []]
   )
-  return [...lines, ...alerts > 0 ? [`left out, of the host: ${countOf(alerts, 'alert')}`] : []].map(oneLine)
-}
-
-function countOf (count: number, noun: string) {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+  return [...lines, ...alerts > 0 ? [`left out, of the host: ${count(alerts, 'alert')}`] : []].map(oneLine)
 }

@@ -5,40 +5,39 @@ import { MEMBER_NAME } from '../config/member-name.ts'
 import { STEERING } from '../config/steering.ts'
 import { DeckError } from '../errors.ts'
 import { alertsCommand } from './alerts.ts'
-import { TAKES_APPS } from './app-arguments.ts'
-import { runForApps, type AppCommand } from './app-command.ts'
+import { runForApps, type AppCommand, type Form, type Outcome } from './app-command.ts'
 import { findApps } from './apps.ts'
+import { COMMAND_NAMES } from './command-words.ts'
 import * as commands from './commands.ts'
 import { configCommand } from './config.ts'
 import { createContext } from './context.ts'
 import { crashesCommand } from './crashes.ts'
 import { addDeckOptions, namesDeck } from './deck-options.ts'
 import { decksTable } from './decks-table.ts'
-import { diagnoseCommand, endConnectionsCommand, killCommand } from './diagnose.ts'
+import { diagnoseCommand, endConnectionsCommand, killCommand, profileCommand } from './diagnose.ts'
 import { doctorCommand, doctorHere, isBeforeStart } from './doctor.ts'
 import { findHostMeant, findMasterOrHost } from './find-master.ts'
 import { fleetCommand } from './fleet.ts'
 import { historyCommand } from './history.ts'
 import { fleetOptions } from './host-fleet.ts'
-import { jobsCommand } from './jobs.ts'
+import { JOB_ACTIONS, jobsCommand } from './jobs.ts'
 import { routesCommand } from './routes.ts'
 import { runCommand } from './run.ts'
 import { confirmDelete, deleteApp, describeApp, refuseOutside, stopApp } from './host-apps.ts'
 import { logsCommand, printLogsOfAll } from './logs.ts'
-import { serveMcp } from './mcp.ts'
-import { profileCommand } from './profile.ts'
 import { releasesCommand } from './releases.ts'
 import { rolloutCommand, steerCommand } from './rollouts.ts'
 import { setupGitPush } from './setup-git-push.ts'
+import { addStartOptions, appArguments, appWords } from './start.ts'
 import { tokensCommand } from './tokens.ts'
-import { upgradeCommand } from './upgrade.ts'
-import { misuse } from './usage.ts'
-import type { DeckCommand } from './deck-command.ts'
+import { checkedForm } from './usage.ts'
+import type { DeckCommand } from './help.ts'
 import type { Terminal } from './program.ts'
-import type { Outcome } from './each-app.ts'
 import type { Status } from '../api/cluster.ts'
 
 type Options = commands.Options
+/** a command line, and where it was typed */
+type Typed = { argv: string[], terminal: Terminal, outcome: { exitCode: number } }
 
 /** Commander hands over a text for each argument, or a list for the last one. */
 type Run = { run(context: commands.Context, ...args: (string | string[] | undefined)[]): Promise<number | void> }['run']
@@ -48,102 +47,147 @@ type How = Partial<Omit<AppCommand, 'name' | 'run'>> & {
   /** why it cannot be meant for another member of the fleet */
   onlyHere?: string,
   /** replaces the options where no app is named; null: nothing is left to do */
-  prepare?: (options: Options, argument?: string) => Promise<Options | null>
+  prepare?: (options: Options, terminal: Terminal, argument?: string) => Promise<Options | null>
 }
 
+const RELEASE: Form = { form: /^r?\d+$/, expected: 'a release such as r12' }
+const GROUP: Form = { form: /^r?\d+$/, expected: 'the id of a group' }
+const ENTRY: Form = { form: /[/\\]|\.([cm]?[jt]s|[jt]sx)$/, expected: 'a file or folder to start' }
+const COUNT: Form = { form: /^\d+$/, expected: 'an integer from 1 to 256', isRequired: true }
+
+/** Which of the options of `start` a command cannot have, as it uses them for something else. */
+const START_OPTIONS: readonly { of: string, omit: string[] }[] = [{ of: 'systemd', omit: ['name'] }, { of: 'install',
+  omit: ['name'] }, { of: 'doctor', omit: ['app', 'name', 'dataDir'] }]
+
 /** The commands that talk to a running master. `behind`: what follows --. */
-function clientCommands (terminal: Terminal, behind: string[]): Readonly<Record<string, How>> {
-  return {
-    status: { run: commands.statusCommand, prepare: (options) => statusOfAll(options, terminal),
-      textOfAll: statusesText },
-    doctor: { run: doctorCommand, withoutMaster: { isMeant: isBeforeStart, run: (entry, options, place) =>
-      doctorHere(entry, options, place, behind) } },
-    restart: { run: rolloutCommand('restart') },
-    deploy: { run: rolloutCommand('deploy') },
+function clientCommands (behind: string[]): Readonly<Record<string, How>> {
+  return { status: { run: commands.statusCommand, prepare: statusOfAll, textOfAll: statusesText },
+    doctor: { run: doctorCommand, beside: ENTRY,
+      withoutMaster: { isMeant: isBeforeStart,
+        run: (entry, options, terminal) => doctorHere(entry, options, terminal, behind) } },
+    restart: { run: rolloutCommand('restart') }, deploy: { run: rolloutCommand('deploy') },
     'setup-git-push': { run: setupGitPush, onlyHere: 'the repository is on the machine of the app' },
-    rollback: { run: rolloutCommand('rollback') },
+    rollback: { run: rolloutCommand('rollback'), beside: RELEASE },
     ...Object.fromEntries(STEERING.map((action) => [action, { run: steerCommand(action) }])),
-    fleet: { run: fleetCommand, onlyHere: 'the fleet is the same for all its members', prepare: (options, action) =>
-      fleetOptions(options, action, terminal) },
-    releases: { run: releasesCommand },
-    scale: { run: commands.scaleCommand },
-    send: { run: commands.sendCommand },
-    acknowledge: { run: commands.acknowledgeCommand, find: findMasterOrHost },
-    kill: { run: killCommand },
-    'end-connections': { run: endConnectionsCommand },
+    fleet: { run: fleetCommand, onlyHere: 'the fleet is the same for all its members',
+      prepare: (options, terminal, action) => fleetOptions(options, action, terminal) },
+    releases: { run: releasesCommand, beside: RELEASE }, scale: { run: commands.scaleCommand, beside: COUNT },
+    send: { run: commands.sendCommand }, acknowledge: { run: commands.acknowledgeCommand, find: findMasterOrHost },
+    kill: { run: killCommand }, 'end-connections': { run: endConnectionsCommand },
     diagnose: { run: diagnoseCommand, onlyHere: 'the file holds secrets of the process and stays on its machine' },
     profile: { run: profileCommand },
-    upgrade: { run: upgradeCommand, onlyHere: 'a master is upgraded on its own machine', find: findHostMeant },
-    history: { run: historyCommand, find: findMasterOrHost },
-    logs: { run: logsCommand, textOfAll: printLogsOfAll },
-    routes: { run: routesCommand },
-    crashes: { run: crashesCommand },
-    jobs: { run: jobsCommand },
+    upgrade: { run: commands.upgradeCommand, onlyHere: 'a master is upgraded on its own machine', find: findHostMeant },
+    history: { run: historyCommand, find: findMasterOrHost }, logs: { run: logsCommand, textOfAll: printLogsOfAll },
+    routes: { run: routesCommand }, crashes: { run: crashesCommand, beside: GROUP },
+    jobs: { run: jobsCommand, beside: { actions: JOB_ACTIONS } },
     run: { run: (context) => runCommand(context, behind), isForOne: true },
-    alerts: { run: alertsCommand, find: findMasterOrHost },
-    config: { run: configCommand },
+    alerts: { run: alertsCommand, find: findMasterOrHost }, config: { run: configCommand },
     open: { run: commands.openCommand, onlyHere: 'a sign-in link leads to the deck that made it' },
     tokens: { run: tokensCommand, onlyHere: 'each deck has its own tokens' },
     stop: { run: commands.stopCommand, onlyHere: 'a deck is stopped on its own machine', onHost: stopApp },
     describe: { run: refuseOutside, onlyHere: 'a host tells of its own apps', onHost: describeApp,
       isMeant: () => true },
     delete: { run: refuseOutside, onlyHere: 'a host deletes its own apps', onHost: deleteApp, isMeant: () => true,
-      needsName: true, confirm: confirmDelete }
+      needsName: true, confirm: confirmDelete } }
+}
+
+/** What a command does that talks to no master, or to several. Its code is loaded by that command alone. */
+type Work = (...given: Parameters<Parameters<Command['action']>[0]>) => Promise<unknown>
+
+function otherCommands (program: DeckCommand, { argv, terminal }: Typed): Readonly<Record<string, Work>> {
+  return {
+    systemd: async (entry, flags) =>
+      (await import('./systemd.ts')).printUnits({ ...flags, ...appWords(argv, entry, flags) }, terminal),
+    install: async (entry, flags) =>
+      (await import('./install.ts')).installCommand({ ...flags, ...appWords(argv, entry, flags) }, terminal),
+    uninstall: async (entry, flags) => (await import('./install.ts')).uninstallCommand({ ...flags, entry }, terminal),
+    up: async (names, options) => (await import('./up.ts')).upCommand(names, options, terminal),
+    down: async (names, options) => (await import('./down.ts')).downCommand(names, options, terminal),
+    adopt: async (folder, options) =>
+      options.pm2 === undefined && options.port === undefined && options.pid === undefined
+        ? (await import('./adopt.ts')).adoptCommand(folder, options, terminal)
+        : (await import('./adopt-program.ts')).adoptPrograms(folder, options, terminal),
+    ls: async (options) => (await import('./ls.ts')).lsCommand(options, terminal),
+    backup: async (file, options) =>
+      (await import('./backup.ts')).backupCommand(file, { ...options, version: String(program.version()) }, terminal),
+    restore: async (file, options) => (await import('./backup.ts')).restoreCommand(file, options, terminal),
+    import: async (file, options) => (await import('./import.ts')).importCommand(file, options, terminal),
+    mcp: async (options) => (await import('./mcp.ts')).serveMcp(options, terminal),
+    top: async (names, options) => (await import('./top.ts')).topCommand(names, options, terminal),
+    completion: async (shell) => (await import('./completion.ts')).printCompletion(program, shell, terminal)
   }
 }
 
-/** Adds the commands that talk to a running master. `behind`: what follows --. */
-export function addClientCommands (program: DeckCommand, terminal: Terminal, outcome: { exitCode: number },
-  behind: string[])
-{
-  for (const [name, how] of Object.entries(clientCommands(terminal, behind)))
-    addCommand(program, name, how, { terminal, outcome })
-  addDeckOptions(program.told('mcp'), { dataDir: '.clusterdeck' }).action((options) => serveMcp(options, terminal))
+/**
+ * Adds all commands that become no master, in the order of their words. `isWanted`: whether the help of a command is
+ * to know the options of `start`
+ */
+export async function addClientCommands (program: DeckCommand, typed: Typed, isWanted: (name: string) => boolean) {
+  const client = clientCommands(appArguments(typed.argv).args ?? [])
+  const others = otherCommands(program, typed)
+  for (const name of COMMAND_NAMES) {
+    if (!Object.hasOwn(client, name) && !Object.hasOwn(others, name)) continue
+    const command = Object.hasOwn(client, name)
+      ? addCommand(program, name, client[name], typed)
+      : addOther(program, name, others[name], typed)
+    const { omit = null } = START_OPTIONS.find(({ of }) => of === name) ?? {}
+    if (omit && isWanted(name)) await addStartOptions(command, { omit })
+  }
 }
 
-function addCommand (program: DeckCommand, name: string,
-  { run, onlyHere, prepare = async (options) => options, ...how }: How,
-  { terminal, outcome }: { terminal: Terminal, outcome: { exitCode: number } })
+function addOther (program: DeckCommand, name: string, work: Work, { outcome }: Typed): Command {
+  const command = program.told(name).action(async (...given) => {
+    const code = await work(...given)
+    if (typeof code === 'number') outcome.exitCode = code
+  })
+  if (name === 'mcp') addDeckOptions(command, { dataDir: '.clusterdeck' })
+  if (name === 'top') addDeckOptions(command)
+  return name === 'ls' ? command.alias('list') : command
+}
+
+function addCommand (program: DeckCommand, name: string, { run, onlyHere, prepare, ...how }: How,
+  { terminal, outcome }: Typed): Command
 {
-  const takesApps = Object.hasOwn(TAKES_APPS, name)
   const command = program.told(name, (told) => {
     told.option('--json', 'print the result as JSON')
-    if (takesApps && !how.isForOne)
+    if (takesApps(told) && !how.isForOne)
       told.option('--all', how.isMeant ? 'all apps of the host' : 'all apps of the host that are not stopped')
     addDeckOptions(told, { dataDir: '.clusterdeck' }).option('--timeout <duration>',
       'give up after this time (default: 5m; env: CLUSTERDECK_TIMEOUT)').addOption(
         new Option('--member <name>', 'another member of its fleet, asked through it').hideHelp(onlyHere !== undefined)
       )
   })
-  command.action(async (...given) => {
+  return command.action(async (...given) => {
     // Commander adds the options and the command itself to the arguments.
     const args = given.slice(0, -2)
     const member = memberOf(command, onlyHere)
     await explainUnreadableAnswer(member, async () => {
-      const areNamed = takesApps && (args[0].length > 0 || command.opts().all)
-      const options = areNamed ? command.opts() : await prepare(command.opts(), args[0])
+      const areNamed = takesApps(command) && (args[0].length > 0 || command.opts().all)
+      const options: Options | null = areNamed || !prepare
+        ? command.opts()
+        : await prepare(command.opts(), terminal, args[0])
       if (options === null) return
-      if (takesApps)
+      if (takesApps(command))
         outcome.exitCode = await runForApps({ name, run, ...how }, { words: args[0], options, terminal })
       else await run(await createContext(options, terminal, how.find), ...args)
     })
   })
 }
 
+/** Tells whether it is for an app, several or all. */
+function takesApps ({ registeredArguments: [first] }: Command): boolean {
+  return first?.name() === 'app' && first.variadic
+}
+
 /** Prints one line per app where the config file has several and nobody has named one. Returns null: that is done. */
 async function statusOfAll (options: Options, terminal: Terminal): Promise<Options | null> {
   const { env, cwd } = terminal
-  if (isNamed(options, env) || options.watch) return options
+  if (options.member !== undefined || namesDeck(options, env) || options.watch) return options
   const found = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
   if (!found || appsOf(found).size < 2) return options
   const { appsStatus } = await import('./ls.ts')
   await appsStatus(await findApps('status', {}, terminal), options, terminal)
   return null
-}
-
-/** Tells whether somebody has said which deck is meant */
-function isNamed (options: Options, env: Terminal['env']): boolean {
-  return options.member !== undefined || namesDeck(options, env)
 }
 
 function statusesText (outcomes: Outcome[]) {
@@ -157,10 +201,9 @@ function statusesText (outcomes: Outcome[]) {
 /** `onlyHere`: why no other deck does it @throws {DeckError} usage */
 function memberOf (command: Command, onlyHere: string | undefined): string | undefined {
   const { member } = command.opts()
-  if (member === undefined) return undefined
-  if (onlyHere !== undefined) throw new DeckError('usage', `${command.name()}: expected without --member: ${onlyHere}`)
-  if (!MEMBER_NAME.test(member)) throw misuse('--member', 'the name of a member of the fleet', JSON.stringify(member))
-  return member
+  if (member !== undefined && onlyHere !== undefined)
+    throw new DeckError('usage', `${command.name()}: expected without --member: ${onlyHere}`)
+  return member && checkedForm('--member', MEMBER_NAME, 'the name of a member of the fleet', member)
 }
 
 /**

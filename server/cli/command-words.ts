@@ -1,7 +1,7 @@
 /**
  * The words of the help of all commands. A block is a command: its arguments and what it does, its own usage where that
- * differs, its options, and examples, each with what somebody wants. An option without words has those of the first
- * block.
+ * differs, what its argument is, its options, and examples, each with what somebody wants. An option without words has
+ * those of the first block. Help lists the commands in this order.
  */
 const WORDS = `--json: print the result as JSON
 --wait: wait for the end; fail if the rollout fails
@@ -24,6 +24,7 @@ const WORDS = `--json: print the result as JSON
 
 start: run an app as a cluster: in the foreground, or in the host of this user; arguments for the app follow --
   usage: [options] [entry] [-- app arguments]
+  [entry...]: a file, a folder, an installed program, or npm, npx, yarn or pnpm with arguments after --, or after -- any command, such as python3 app.py (default: "main" or script "start" of package.json); or apps of the host that are stopped
   -d, --detach: let the host of this user run it, which is started if there is none; return once the app is ready
   --no-wait: with --detach, or apps of the host: return at once
   --timeout <duration>: with --detach, or apps of the host: how long they may take to get ready (default: 5m; env: CLUSTERDECK_TIMEOUT)
@@ -42,6 +43,7 @@ host: run the host of this user: the apps of "clusterdeck ls" that are not stopp
 
 systemd: print a systemd unit file that runs an app with these options of start
   usage: [options] [entry] [-- app arguments]
+  [entry]: what "clusterdeck start" would run (default: "main" or script "start" of package.json)
   The unit:
   --name <name>
   --user <name>
@@ -53,6 +55,7 @@ systemd: print a systemd unit file that runs an app with these options of start
 
 install: have systemd run the host with all its apps, or one app with these options of start, now and at every boot
   usage: [options] [entry] [-- app arguments]
+  [entry]: the main file of an app; without it and without options of an app: the host
   The installation:
   --scope <system|user>
   --dry-run
@@ -67,7 +70,7 @@ install: have systemd run the host with all its apps, or one app with these opti
   clusterdeck install app.js --name shop  # one app, for yourself, or as root for the machine
 
 uninstall: undo install; the data folder stays
-  usage: [options] [entry]
+  [entry]: the main file of an app; without it and without a name: the host
   --scope <system|user>
   --dry-run
   --name <name>
@@ -445,9 +448,11 @@ help [topic]: print the help of a command, or a page of the manual
 
 const [SHARED, ...BLOCKS] = WORDS.split('\n\n').map((block) => block.split(/\n */))
 
+export const COMMAND_NAMES: readonly string[] = BLOCKS.map(([head]) => head.split(/[ :]/, 1)[0])
+
 /** @returns the line of the command, and the lines about it @throws {Error} */
 export function wordsOf (name: string): [head: string, ...lines: string[]] {
-  const [head, ...lines] = BLOCKS.find(([first]) => first.split(/[ :]/, 1)[0] === name) ?? []
+  const [head, ...lines] = BLOCKS[COMMAND_NAMES.indexOf(name)] ?? []
   if (head === undefined) throw new Error(`command "${name}": expected words of its help, received none`)
   return [head, ...lines.map((line) => SHARED.find((shared) => shared.startsWith(`${line}: `)) ?? line)]
 }

@@ -1,18 +1,20 @@
 import { spawn } from 'node:child_process'
+import path from 'node:path'
 import { DeckError, errorText } from '../errors.ts'
 import { sendRequest } from '../system/http.ts'
 import { oneLine } from '../system/one-line.ts'
 import { withoutOwnVariables } from '../system/own-variables.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { isInOtherNamespace } from '../system/recipient.ts'
-import { orderFor } from './actions.ts'
+import { idOf, orderFor } from './actions.ts'
+import { nullOn, waitUntil } from './api-client.ts'
 import { statusText } from './output.ts'
 import { checkedCount, checkedId, namesIn, misuse } from './usage.ts'
-import { waitUntil } from './wait-until.ts'
 import { watchStatus } from './watch.ts'
 import type { Master } from './find-master.ts'
 import type { ApiClient } from './api-client.ts'
 import type { Status } from '../api/cluster.ts'
+import type { Host } from '../api/host.ts'
 import type { Notice } from '../api/notices.ts'
 
 /** The flags of all commands, as they were given. */
@@ -29,11 +31,11 @@ type OtherOption = 'branch' | 'kind' | 'duration' | 'output' | 'node' | 'as' | '
   | 'events' | 'beforeRelease' | 'urlFile' | 'secretFile' | 'server' | 'from' | 'user' | 'passwordFile'
 
 /**
- * What the commands have to work with. `options`: the command's own; `findAgain`: finds the master that has followed;
- * `cwd`: the folder that paths are relative to
+ * What the commands have to work with. `options`: the command's own; `anew`: a client that has the whole time of a
+ * command from now on; `findAgain`: finds the master that has followed; `cwd`: the folder that paths are relative to
  */
-export type Context = Tools & { api: ApiClient, master: Master, options: Options, findAgain: () => Promise<Master>,
-  cwd: string, env: Record<string, string | undefined>, timeoutMs: number }
+export type Context = Tools & { api: ApiClient, anew: () => ApiClient, master: Master, options: Options,
+  findAgain: () => Promise<Master>, cwd: string, env: Record<string, string | undefined>, timeoutMs: number }
 /** What they say it with. */
 export type Tools = {
   /** writes a result to stdout */
@@ -69,11 +71,10 @@ export async function statusCommand (context: Context) {
   answer(body, () => statusText(body, Date.now()))
 }
 
-export const acknowledgeCommand = orderFor((id) => checkedId('acknowledge', id, 'a notice'),
-  (api, id) => api.post<Notice>(`/notices/${id}/acknowledge`),
-  ({ id, message }) => `notice ${id} acknowledged: ${oneLine(message)}`)
+export const acknowledgeCommand = orderFor(idOf('acknowledge', 'a notice'), 'POST /notices/:id/acknowledge',
+  ({ id, message }: Notice) => `notice ${id} acknowledged: ${oneLine(message)}`)
 
-export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: Context, count: string) {
+export async function scaleCommand ({ api, options, answer, tell }: Context, count: string) {
   const workers = checkedCount('scale', count, { max: 256 })
   const { desiredWorkers } = await api.put<{ desiredWorkers: number }>('/scale', { workers })
   if (options.wait) {
@@ -86,7 +87,7 @@ export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: C
       if (progress !== told) tell(progress)
       told = progress
       return readyWorkers + finishedWorkers === workers && rows.filter(({ keptUntil }) => !keptUntil).length === workers
-    }, api.signal, timeoutMs)
+    }, api)
   }
   const counted = desiredWorkers === 1 ? '1 worker' : `${desiredWorkers} workers`
   const outcome = options.wait ? `${desiredWorkers === 1 ? 'is' : 'are'} ready` : 'wanted'
@@ -95,15 +96,15 @@ export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: C
 
 export async function openCommand ({ api, options, answer, isInteractive }: Context) {
   const link = await api.post<{ url: string }>('/sign-in-links', { name: options.as, role: options.role,
-    ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
+    apps: namesIn(options.apps) })
   answer(link, () => link.url)
   if (isInteractive && !options.json) openBrowser(link.url)
 }
 
-export async function stopCommand ({ api, master, answer, tell, timeoutMs }: Context) {
+export async function stopCommand ({ api, master, answer, tell }: Context) {
   const body = await api.post<object>('/stop')
   tell('stopping: the workers finish their requests')
-  await waitUntil(() => isGone(master, api.signal), api.signal, timeoutMs)
+  await waitUntil(() => isGone(master, api.signal), api)
   answer({ ...body, state: 'stopped' }, () => 'stopped')
 }
 
@@ -149,4 +150,29 @@ function whereWrong (text: string, reason: string) {
   const at = Number(/ at position (\d+)/.exec(reason)?.[1] ?? text.length)
   if (at < text.length) return `${JSON.stringify(text.slice(at, at + SHOWN_CHARS))} at position ${at}: ${reason}`
   return `${JSON.stringify(text.slice(0, SHOWN_CHARS))}${text.length > SHOWN_CHARS ? '…' : ''}: ${reason}`
+}
+
+/** Upgrades the host that is meant, with all of its apps. */
+export async function upgradeCommand ({ api, options, answer, tell }: Context) {
+  const look = () => api.get<Host>('')
+  const before = await look()
+  const started = await api.post('/upgrade', {
+    execPath: options.node === undefined ? undefined : path.resolve(options.node),
+    note: options.note
+  })
+  if (!options.wait) return answer(started, () => 'upgrade started')
+  tell('upgrade started: the next master starts its workers')
+  let now = before
+  await waitUntil(async () => {
+    // Between two masters a connection may end without an answer.
+    const seen = await look().catch(nullOn('no-master'))
+    if (seen === null || seen.upgrade !== null) return false
+    now = seen
+    // The old master may answer for a moment after it has handed over.
+    return now.pid !== before.pid || now.upgradeFailure?.at !== before.upgradeFailure?.at
+  }, api)
+  const { upgrade: _, upgradeFailure, ...master } = now
+  if (now.pid === before.pid)
+    throw new DeckError('upgrade-failed', `the upgrade failed: ${upgradeFailure?.message}`)
+  answer(master, () => `upgraded to clusterdeck ${now.version} on Node ${now.nodeVersion} (pid ${now.pid})`)
 }

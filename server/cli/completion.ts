@@ -2,7 +2,6 @@ import { manualPages } from '../manual.ts'
 import { recordedApps } from './known-apps.ts'
 import { checkedWord } from './usage.ts'
 import type { Command } from 'commander'
-import type { DeckCommand } from './deck-command.ts'
 import type { Terminal } from './program.ts'
 
 /**
@@ -30,10 +29,8 @@ const NUMBER = /^n%?$/
 const POSIX_QUOTE = '\'\\\'\''
 const FISH_QUOTE = '\\\''
 
-export function addCompletionCommand (program: DeckCommand, { stdout, env }: Pick<Terminal, 'stdout' | 'env'>) {
-  program.told('completion').action((shell) => {
-    stdout.write(shell === APPS ? appNames(env).map((name) => `${name}\n`).join('') : completionScript(program, shell))
-  })
+export function printCompletion (program: Command, shell: string, { stdout, env }: Pick<Terminal, 'stdout' | 'env'>) {
+  stdout.write(shell === APPS ? appNames(env).map((name) => `${name}\n`).join('') : completionScript(program, shell))
 }
 
 /** Whatever goes wrong, somebody who presses Tab wants no error. */

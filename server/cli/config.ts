@@ -1,38 +1,34 @@
 import { textOfValue, valueFromText } from '../config/value-text.ts'
-import { formatTable } from './output.ts'
-import { misuse } from './usage.ts'
+import { listCommand, tableText } from './actions.ts'
+import { checkedForm, misuse } from './usage.ts'
 import type { Setting } from '../api/shapes.ts'
 import type { Context } from './commands.ts'
-
-/** Prints the options of a running master, or changes some. `given`: `drain.deadlineMs=10000`. */
-export async function configCommand ({ api, answer }: Context, action?: string, given: string[] = []) {
-  if (action !== undefined && action !== 'set') throw misuse('config', '"set" or nothing', JSON.stringify(action))
-  if (action === undefined) return printSettings(await api.get<{ items: Setting[] }>('/config'))
-  const wanted = readChanges(given)
-  const body = await api.patch<{ items: Setting[] }>('/config', wanted)
-  printSettings({ items: body.items.filter(({ name }) => Object.hasOwn(wanted, name)) })
-
-  function printSettings (body: { items: Setting[] }) {
-    answer(body, () => settingsText(body.items))
-  }
-}
+import type { Columns } from './output.ts'
 
 const EFFECTS: Readonly<Record<Setting['takesEffect'], string>> = Object.freeze({ now: 'now', deploy: 'with a deploy',
   start: 'at a start' })
 
-function settingsText (items: Setting[]) {
-  return formatTable(['OPTION', 'VALUE', 'CHANGES', 'SOURCE', 'FROM'],
-    items.map((
-      { name, value, takesEffect, isSecret, source, from }
-    ) => [name, isSecret ? '(hidden)' : value === null ? null : textOfValue(value), EFFECTS[takesEffect], source,
-      from]
-    ))
+const SETTINGS: Columns<Setting> = { OPTION: 'name',
+  VALUE: ({ value, isSecret }) => isSecret ? '(hidden)' : value === null ? null : textOfValue(value),
+  CHANGES: ({ takesEffect }) => EFFECTS[takesEffect], SOURCE: 'source', FROM: 'from' }
+const settingsText = tableText(SETTINGS)
+
+const printSettings = listCommand<Setting>({ path: '/config', textOf: settingsText })
+
+/** Prints the options of a running master, or changes some. `given`: `drain.deadlineMs=10000`. */
+export async function configCommand (context: Context, action?: string, given: string[] = []) {
+  if (action === undefined) return await printSettings(context)
+  checkedForm('config', /^set$/, '"set" or nothing', action)
+  const wanted = readChanges(given)
+  const { items } = await context.api.patch<{ items: Setting[] }>('/config', wanted)
+  const changed = { items: items.filter(({ name }) => Object.hasOwn(wanted, name)) }
+  context.answer(changed, () => settingsText(changed))
 }
 
 /** @throws {DeckError} usage */
 function readChanges (given: string[]): Record<string, unknown> {
-  if (given.length === 0) throw misuse('config set', 'a change such as drain.deadlineMs=10000', 'nothing')
   const expected = 'a change such as drain.deadlineMs=10000'
+  if (given.length === 0) throw misuse('config set', expected, 'nothing')
   const changes: Map<string, unknown> = new Map()
   for (const change of given) {
     const [, name, text] = /^([^=]+)=(.*)$/s.exec(change) ?? []

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
+import { createInterface } from 'node:readline/promises'
+import { readableText } from '../system/one-line.ts'
 import { createApiClient } from './api-client.ts'
-import { confirm } from './confirm.ts'
 import { findMaster, findNext, type Master } from './find-master.ts'
 import { jsonText } from './output.ts'
 import { checkAnswers } from './reachable.ts'
+import { drawnStream } from './shown-stream.ts'
 import { timeoutOf } from './usage.ts'
 import type { Context, Options, Tools } from './commands.ts'
 import type { Place, Terminal } from './program.ts'
@@ -21,8 +23,8 @@ export async function createContext (options: Options, terminal: Terminal,
   const findAgain = async () => ofMember(await findNext(master, options, terminal))
   const { timeoutMs } = timeoutOf(options, env)
   if (!isPatient(options, env)) await checkAnswers(master, { env })
-  return { ...createTools(options, terminal), api: createApiClient(master, { timeoutMs, findAgain }), master, findAgain,
-    options, cwd, env, timeoutMs }
+  const anew = () => createApiClient(master, { timeoutMs, findAgain })
+  return { ...createTools(options, terminal), api: anew(), anew, master, findAgain, options, cwd, env, timeoutMs }
 }
 
 /** What a command says its result with. */
@@ -46,4 +48,15 @@ export function createTools (options: Options,
 /** A command that waits anyway also waits while a master is being replaced. */
 function isPatient ({ wait, follow, watch, timeout }: Options, env: Terminal['env']) {
   return Boolean(wait || follow || watch || timeout || env.CLUSTERDECK_TIMEOUT)
+}
+
+/** Asks whoever sits at the terminal. Returns null: nobody can be asked. */
+async function confirm (question: string,
+  { stdin = process.stdin, stderr }: Pick<Terminal, 'stdin' | 'stderr'>): Promise<boolean | null>
+{
+  if (!stdin.isTTY) return null
+  const asking = createInterface({ input: stdin, output: drawnStream(stderr) })
+  const reply = await asking.question(`${readableText(question)} [y/N] `)
+  asking.close()
+  return /^y(es)?$/i.test(reply.trim())
 }

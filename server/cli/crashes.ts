@@ -2,38 +2,25 @@ import { ID } from '../config/id.ts'
 import { DeckError } from '../errors.ts'
 import { formatExactDuration } from '../../public/format.ts'
 import { oneLine } from '../system/one-line.ts'
-import { formatTable, jsonText, linesOf } from './output.ts'
-import { checkedWord, misuse, queryOf } from './usage.ts'
+import { listCommand, tableText } from './actions.ts'
+import { formatTable, jsonText, linesOf, type Columns } from './output.ts'
+import { checkedForm } from './usage.ts'
 import type { CrashGroup, CrashGroupInFull } from '../api/crashes.ts'
 import type { FleetCrashGroup, FleetCrashes, SettledFleetCrash } from '../api/fleet-crashes.ts'
-import type { Context, TextOption } from './commands.ts'
+import type { Context } from './commands.ts'
 
 const PAGE_LIMIT = 100
-const FILTERS: readonly TextOption[] = ['state', 'q', 'release', 'since']
-const STATES = ['open', 'resolved', 'muted']
 const SETTLED = Object.freeze({ resolve: 'resolved', mute: 'muted', reopen: 'open' })
 const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
 
-/** Prints the crash groups, or one of them with its newest crash. */
-export async function crashesCommand ({ api, options, answer }: Context, id?: string) {
-  if (id !== undefined && !ID.test(id)) throw misuse('crashes', 'the id of a group', JSON.stringify(id))
-  if (options.state !== undefined) checkedWord('--state', STATES, options.state)
-  if (id !== undefined) {
-    const group = await api.get<CrashGroupInFull>(`/crashes/${id}`)
-    return answer(group, () => groupText(group))
-  }
-  const page = await api.get<{ items: CrashGroup[] }>(`/crashes?${queryOf(options, FILTERS, { limit: PAGE_LIMIT })}`)
-  answer(page, () => page.items.length === 0 ? 'no crashes' : groupsText(page.items))
-}
+const GROUPS: Columns<CrashGroup> = { ID: [true, 'id'], STATE: stateOf, COUNT: [true, 'count'],
+  'LAST SEEN': 'lastSeenAt', RELEASE: 'lastRelease', CAUSE: 'cause', WHAT: (group) => shortenTitle(titleOf(group)),
+  WHERE: 'culprit' }
 
-function groupsText (groups: CrashGroup[]) {
-  return formatTable(['ID', 'STATE', 'COUNT', 'LAST SEEN', 'RELEASE', 'CAUSE', 'WHAT', 'WHERE'],
-    groups.map((
-      group
-    ) => [group.id, stateOf(group), group.count, group.lastSeenAt, group.lastRelease, group.cause,
-      shortenTitle(titleOf(group)), group.culprit]
-    ), { right: [0, 2] })
-}
+/** Prints the crash groups, or one of them with its newest crash. */
+export const crashesCommand = listCommand<CrashGroup, CrashGroupInFull>({ path: '/crashes',
+  filters: ['state', 'q', 'release', 'since'], limit: PAGE_LIMIT, textOf: tableText(GROUPS, 'no crashes'),
+  one: { form: ID, expected: 'the id of a group', textOf: groupText } })
 
 function groupText (group: CrashGroupInFull) {
   const { latest } = group
@@ -94,7 +81,8 @@ export async function fleetCrashes ({ api, options, print, tell }: Context) {
 /** Makes the command that settles one group on all members that answer. */
 export function settleFleetCrash (action: keyof typeof SETTLED) {
   return async ({ api, options, print, tell }: Context, text: string | undefined) => {
-    const fingerprint = checkedFingerprint(action, text)
+    const fingerprint = checkedForm(`fleet ${action}`, FINGERPRINT,
+      'the fingerprint of a group, as "clusterdeck fleet crashes" prints it', text)
     const settled: SettledFleetCrash = await api.post(`/fleet/crashes/${fingerprint}/${action}`)
     if (options.json) print(jsonText(settled))
     else tellAsked(settled, tell)
@@ -104,13 +92,6 @@ export function settleFleetCrash (action: keyof typeof SETTLED) {
         `${SETTLED[action]} on ${settled.members.length} members; unknown on ${left.join(', ')}`)
     if (!options.json) print(oneLine(`${SETTLED[action]} on ${settled.members.map(({ member }) => member).join(', ')}`))
   }
-}
-
-/** `action`: for the message @throws {DeckError} usage */
-function checkedFingerprint (action: string, text: string | undefined): string {
-  if (text !== undefined && FINGERPRINT.test(text)) return text
-  const received = text === undefined ? 'nothing' : JSON.stringify(text)
-  throw misuse(`fleet ${action}`, 'the fingerprint of a group, as "clusterdeck fleet crashes" prints it', received)
 }
 
 function fleetGroupsText (groups: FleetCrashGroup[]) {

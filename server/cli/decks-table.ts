@@ -1,10 +1,16 @@
 import path from 'node:path'
+import { DeckError } from '../errors.ts'
 import { formatBytes, formatDuration, formatPercent } from '../../public/format.ts'
 import { figuresOf } from '../figures.ts'
 import { homeFolder } from '../system/home-folder.ts'
+import { runningDeckAt } from '../system/running-decks.ts'
+import { createApiClient } from './api-client.ts'
+import { findMasterAt, findRunning } from './find-master.ts'
+import { isOpen } from './host.ts'
 import { columnsTable, type Columns } from './output.ts'
-import type { DeckStatus } from './deck-status.ts'
+import { ANSWER_WITHIN_MS } from './reachable.ts'
 import type { KnownApp } from './known-apps.ts'
+import type { Place } from './program.ts'
 import type { Status } from '../api/cluster.ts'
 
 /** One of several apps. `answer`: of its master; null: it does not run. */
@@ -14,17 +20,17 @@ export type Row =
   & { answer: DeckStatus | null, state?: string }
 type Shown = Row & { status: Status | null | undefined }
 
-const COLUMNS: Columns<Shown, { now: number, home: string | null }> = Object.freeze({ NAME: [false, ({ name }) => name],
-  HEALTH: [false, ({ answer, status, state = 'not running', nextTryAt }, { now }) => {
+const COLUMNS: Columns<Shown, { now: number, home: string | null }> = { NAME: 'name',
+  HEALTH: ({ answer, status, state = 'not running', nextTryAt }, { now }) => {
     if (answer) return status?.health.text ?? 'does not answer'
     return nextTryAt ? `${state}, next try in ${formatDuration(Math.max(1000, Date.parse(nextTryAt) - now))}` : state
-  }], WORKERS: [true, ({ status }) => status && `${Number(status.readyWorkers)}/${Number(status.desiredWorkers)}`],
+  }, WORKERS: [true, ({ status }) => status && `${Number(status.readyWorkers)}/${Number(status.desiredWorkers)}`],
   MEMORY: [true, ({ status }) => status && measured(figuresOf(status.workers).memoryBytes, formatBytes)],
   CPU: [true, ({ status }) => status && measured(figuresOf(status.workers).cpu, formatPercent)],
   RESTARTS: [true, ({ status }) => status && measured(figuresOf(status.workers).restarts, String)],
-  UPTIME: [false, ({ status }, { now }) => status && formatDuration(now - Date.parse(status.master.startedAt))],
-  APP: [false, ({ status }) => status?.app.addresses.join(', ')], ADMIN: [false, ({ adminUrl }) => adminUrl],
-  FOLDER: [false, ({ dataDir }, { home }) => belowHome(dataDir, home)], WHY: [false, ({ reason }) => reason] })
+  UPTIME: ({ status }, { now }) => status && formatDuration(now - Date.parse(status.master.startedAt)),
+  APP: ({ status }) => status?.app.addresses.join(', '), ADMIN: 'adminUrl',
+  FOLDER: ({ dataDir }, { home }) => belowHome(dataDir, home), WHY: 'reason' }
 
 /** Where a terminal is narrow, these are left out, the first ones first. */
 const FIRST_TO_GO = ['ADMIN', 'FOLDER', 'UPTIME', 'APP', 'RESTARTS', 'CPU', 'MEMORY']
@@ -64,4 +70,36 @@ export function deckView ({ view, answer, ...facts }: KnownApp & Pick<Row, 'answ
   const status = answer?.status ?? null
   const { memoryBytes = null, cpu = null, restarts = null } = status ? figuresOf(status.workers) : {}
   return { ...facts, isRunning: answer !== null, problem: answer?.problem ?? null, memoryBytes, cpu, restarts, status }
+}
+
+/** `problem`: why there is no status */
+export type DeckStatus = { status: Status | null, problem: string | null }
+
+/** `dataDir`: absolute @returns within a few seconds */
+export async function readDeckStatus (dataDir: string, place: Place): Promise<DeckStatus> {
+  try {
+    const api = createApiClient(await findMasterAt(dataDir, place), { timeoutMs: ANSWER_WITHIN_MS })
+    return { status: await api.get('/status'), problem: null }
+  } catch (error) {
+    if (error instanceof DeckError) return { status: null, problem: error.message }
+    throw error
+  }
+}
+
+/** Asks each app that runs how it is. Returns the same with `answer`: null: it does not run. */
+export async function askApps<App extends KnownApp> (apps: readonly App[],
+  place: Place): Promise<(App & { answer: DeckStatus | null })[]>
+{
+  return await Promise.all(
+    apps.map(async (app) => ({ ...app,
+      answer: isOpen(app) && app.dataDir !== null ? await readDeckStatus(app.dataDir, place) : null })
+    )
+  )
+}
+
+/** `dataDir`: absolute @returns also true while its master is being replaced */
+export async function isRunning (dataDir: string, place: Place): Promise<boolean> {
+  if (runningDeckAt(dataDir, place.env)) return true
+  // The deck may have another runtime folder, or its pid may be another process now.
+  return findRunning(dataDir, place.env) !== null && (await readDeckStatus(dataDir, place)).status !== null
 }

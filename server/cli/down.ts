@@ -3,15 +3,14 @@ import { inStopOrder } from '../config/app-order.ts'
 import { DeckError } from '../errors.ts'
 import { isAlive, signalProcess } from '../system/process-identity.ts'
 import { runningDeckAt } from '../system/running-decks.ts'
-import { createApiClient } from './api-client.ts'
+import { createApiClient, waitUntil } from './api-client.ts'
 import { checkedApps, findApps } from './apps.ts'
-import { isRunning } from './deck-status.ts'
+import { isRunning } from './decks-table.ts'
 import { findMasterAt, findRunning } from './find-master.ts'
-import { callHost, expectHost, findHost, isOpen, listApps, untilStopped } from './host.ts'
+import { callHost, expectHost, findHost, isOpen, listApps, stopInHost } from './host.ts'
 import { appsOfHost } from './known-apps.ts'
 import { formatTable, jsonText } from './output.ts'
 import { misuse, timeoutOf } from './usage.ts'
-import { waitUntil } from './wait-until.ts'
 import type { Place, Terminal } from './program.ts'
 import type { AppView } from '../api/apps.ts'
 
@@ -35,9 +34,7 @@ export async function downCommand (names: string[],
   const outcomes = await inStopOrder(found.apps, wanted, async (name) => {
     const { dataDir } = found.apps.get(name)!
     const view = apps.find((each) => each.dataDir === dataDir)?.view
-    const signal = AbortSignal.timeout(timeoutMs)
-    return { name,
-      ...view ? await stopInHost(view, env, { signal, timeoutMs }) : await stopDeck(dataDir, { env, cwd }, signal) }
+    return { name, ...view ? await stopApp(view, env, timeoutMs) : await stopDeck(dataDir, { env, cwd }, timeoutMs) }
   })
   const table = formatTable(['NAME', 'STATE'], outcomes.map(({ name, state, reason }) => [name, reason ?? state]))
   stdout.write(`${options.json ? jsonText(outcomes) : table}\n`)
@@ -51,26 +48,21 @@ async function endHost (names: string[], { config, json, timeout }: { config?: s
 {
   const other = names.length > 0 ? 'apps' : config === undefined ? null : '--config'
   if (other) throw misuse('down', `either ${other} or --all`, 'both')
-  const { timeoutMs, signal } = timeoutOf({ timeout }, env)
   const master = expectHost(env)
-  const host = callHost(master, { env, timeoutMs, signal })
+  const host = callHost(master, { env, ...timeoutOf({ timeout }, env) })
   const apps = (await listApps(host)).filter(isOpen).map(({ name }) => name)
   await host.post('/host/stop')
-  await waitUntil(() => findHost(env) === null && !master.recipient?.processes.some(isAlive), signal, timeoutMs)
+  await waitUntil(() => findHost(env) === null && !master.recipient?.processes.some(isAlive), host)
   const text = apps.length === 0 ? 'the host has ended' : `the host has ended, with ${apps.join(', ')}`
   stdout.write(`${json ? jsonText({ state: 'stopped', apps }) : text}\n`)
 }
 
 /** Has the host stop an app; unlike the end of the host, that is remembered. */
-async function stopInHost ({ name, state }: AppView, env: Place['env'],
-  { signal, timeoutMs }: { signal: AbortSignal, timeoutMs: number }): ReturnType<typeof stopDeck>
-{
+async function stopApp ({ name, state }: AppView, env: Place['env'], timeoutMs: number): ReturnType<typeof stopDeck> {
   const master = findHost(env)
   if (state === 'stopped' || master === null) return { state: 'not running', reason: null }
-  const host = callHost(master, { env, timeoutMs, signal })
   try {
-    await host.post(`/apps/${name}/stop`)
-    await untilStopped(name, { host, env, signal, timeoutMs })
+    await stopInHost(name, callHost(master, { env, timeoutMs }), env)
     return { state: 'stopped', reason: null }
   } catch (error) {
     if (!(error instanceof DeckError)) throw error
@@ -80,12 +72,13 @@ async function stopInHost ({ name, state }: AppView, env: Place['env'],
 
 /** Lets the deck of a data folder finish its requests, and waits for its end. `dataDir`: absolute. */
 async function stopDeck (dataDir: string, place: Place,
-  signal: AbortSignal): Promise<{ state: 'stopped' | 'not running' | 'running', reason: string | null }>
+  timeoutMs: number): Promise<{ state: 'stopped' | 'not running' | 'running', reason: string | null }>
 {
   if (!await isRunning(dataDir, place)) return { state: 'not running', reason: null }
   const processes = processesAt(dataDir, place)
   const isGone = () =>
     !processes.some(isAlive) && runningDeckAt(dataDir, place.env) === null && findRunning(dataDir, place.env) === null
+  const signal = AbortSignal.timeout(timeoutMs)
   const problem = await askToStop(dataDir, place)
   while (!isGone()) {
     if (signal.aborted) return { state: 'running', reason: problem ?? 'still stopping' }

@@ -139,14 +139,11 @@ export function findRunning (dataDir: string, env: Place['env']): number | null 
 }
 
 /** Finds a deck of this user by its name, in whatever folder it is. Returns its data folder; null: no name is given. */
-async function findByName (options: { name?: string, url?: string, dataDir?: string, app?: string },
-  env: Place['env']): Promise<string | null>
-{
-  for (const [flag, value] of [['--data-dir', options.dataDir], ['--app', options.app], ['--url', options.url]]) {
-    if (options.name !== undefined && value !== undefined) throw misuse('--name', `without ${flag}`, 'both')
-  }
-  const isPlaced = [options.dataDir, options.app, options.url, env.CLUSTERDECK_DATA_DIR, env.CLUSTERDECK_APP,
-    env.CLUSTERDECK_URL].some(Boolean)
+async function findByName (options: Said, env: Place['env']): Promise<string | null> {
+  const rest = { ...options, name: undefined }
+  const flag = flagOfDeck(rest)
+  if (options.name !== undefined && flag !== null) throw misuse('--name', `without ${flag}`, 'both')
+  const isPlaced = namesDeck(rest, { ...env, CLUSTERDECK_NAME: undefined })
   const name = options.name ?? (isPlaced ? undefined : env.CLUSTERDECK_NAME || undefined)
   if (name === undefined) return null
   const running = decksHere(env)
@@ -168,9 +165,7 @@ async function findByName (options: { name?: string, url?: string, dataDir?: str
     }`)
 }
 
-async function findDataDir (options: { url?: string, dataDir?: string, app?: string }, env: Place['env'],
-  cwd: string): Promise<DataFolder>
-{
+async function findDataDir (options: Said, env: Place['env'], cwd: string): Promise<DataFolder> {
   const named = options.dataDir ?? (env.CLUSTERDECK_DATA_DIR || undefined)
   if (named !== undefined) return { folder: path.resolve(cwd, named), isNamed: true }
   const file = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)

@@ -1,12 +1,12 @@
 import { formatBytes, formatLatency, formatPercent, formatRate } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
-import { confirm } from './confirm.ts'
-import { isOpen, untilStopped } from './host.ts'
+import { nullOn, waitUntil } from './api-client.ts'
+import { createTools } from './context.ts'
+import { isOpen, stopInHost } from './host.ts'
 import { linesOf } from './output.ts'
 import { followApps, STATE_WORDS, toFollowed } from './ready-apps.ts'
 import { misuse } from './usage.ts'
-import { waitUntil } from './wait-until.ts'
 import type { HostContext } from './app-command.ts'
 import type { AppView } from '../api/apps.ts'
 import type { Target } from './known-apps.ts'
@@ -17,11 +17,11 @@ import type { Terminal } from './program.ts'
  * Starts an app again that was stopped or has failed, and waits until it is ready.
  * @throws {DeckError} start-failed
  */
-export async function startApp ({ host, app: { name }, options, answer, tell, timeoutMs }: HostContext) {
+export async function startApp ({ host, app: { name }, options, answer, tell }: HostContext) {
   const view = await host.post<AppView>(`/apps/${name}/start`)
   if (options.noWait) return answer(view, () => view.state)
   const app = toFollowed(view)
-  await followApps([app], { host, signal: AbortSignal.timeout(timeoutMs), tell: (_, text) => {
+  await followApps([app], { host, signal: AbortSignal.timeout(host.timeoutMs), tell: (_, text) => {
     if (/^(still )?waits/.test(text)) tell(text)
   } })
   const isAsOrdered = app.reason === null || view.state === 'running'
@@ -31,34 +31,22 @@ export async function startApp ({ host, app: { name }, options, answer, tell, ti
 }
 
 /** Drains an app; the host remembers that it is to be stopped. */
-export async function stopApp ({ host, env, app: { name }, answer, tell, timeoutMs }: HostContext) {
-  const app: AppView = await host.post(`/apps/${name}/stop`)
-  if (app.state !== 'stopped') tell('stopping: the workers finish their requests')
-  const last = await untilStopped(name, { host, env, signal: host.signal, timeoutMs })
-  answer({ ...app, ...last, state: 'stopped' }, () => 'stopped')
+export async function stopApp ({ host, env, app: { name }, answer, tell }: HostContext) {
+  const app = await stopInHost(name, host, env, () => tell('stopping: the workers finish their requests'))
+  answer({ ...app, state: 'stopped' }, () => 'stopped')
 }
 
 /** Takes an app off the list of the host, stopped before if it runs. */
-export async function deleteApp ({ host, app, options, answer, tell, timeoutMs }: HostContext) {
+export async function deleteApp ({ host, app, options, answer, tell }: HostContext) {
   const { name, dataDir } = app
   const deleted = await host.delete(`/apps/${name}${options.purge ? '?purge=true' : ''}`)
   if (isOpen(app)) tell('stopping: the workers finish their requests')
-  await waitUntil(() => isGone(host, name), host.signal, timeoutMs)
+  await waitUntil(async () => await host.get(`/apps/${name}`).catch(nullOn('not-found')) === null, host)
   answer(deleted,
     () =>
       options.purge
         ? `deleted, with its data folder ${dataDir ?? ''}`.trimEnd()
         : `deleted; its data folder stays: ${dataDir ?? 'it had none'}`)
-}
-
-async function isGone (host: HostContext['host'], name: string) {
-  try {
-    await host.get(`/apps/${name}`)
-    return false
-  } catch (error) {
-    if (error instanceof DeckError && error.code === 'not-found') return true
-    throw error
-  }
 }
 
 /**
@@ -69,7 +57,7 @@ export async function confirmDelete (targets: readonly Target[], { yes, purge }:
   if (yes) return
   const names = targets.map(({ name }) => name).join(', ')
   const what = purge ? `${names}, and what is in ${targets.map(({ dataDir }) => dataDir).join(', ')}` : names
-  const isConfirmed = await confirm(`Delete ${oneLine(what)}?`, terminal)
+  const isConfirmed = await createTools({}, terminal).confirm(`Delete ${oneLine(what)}?`)
   if (isConfirmed === null) throw misuse('delete', '--yes, as nobody can be asked here')
   if (!isConfirmed) throw new DeckError('not-possible', 'delete: nothing was deleted')
 }

@@ -9,16 +9,16 @@ import { hostFolder } from '../system/host-folder.ts'
 import { makeFolders } from '../system/make-folders.ts'
 import { oneLine } from '../system/one-line.ts'
 import { withoutOwnVariables } from '../system/own-variables.ts'
-import { flagOf } from './flags.ts'
+import { nullOn, type Deadline } from './api-client.ts'
 import { findHost } from './host.ts'
 import { checkAnswers } from './reachable.ts'
+import { flagOf } from './start.ts'
 import type { Master } from './find-master.ts'
 import type { Terminal } from './program.ts'
 
 type Env = Record<string, string | undefined>
 /** `ofHost`: words of its command line, for a new one; `killed`: ends a new one while it starts */
-type How = { ofHost: readonly string[], signal: AbortSignal, timeoutMs: number, terminal: Terminal,
-  killed?: AbortSignal }
+type How = Deadline & { ofHost?: readonly string[], terminal: Terminal, killed?: AbortSignal }
 
 const POLL_MS = 50
 /** How many of its last lines are shown where a host does not start. */
@@ -54,7 +54,7 @@ export async function splitFlags ({ keeper, ...flags }: Record<string, unknown>,
  * @throws {DeckError} usage: it runs already, and `ofHost` says how it should; start-failed, timed-out
  */
 export async function ensureHost (how: How): Promise<{ master: Master, child: ChildProcess | null }> {
-  const { ofHost, terminal: { env, stderr } } = how
+  const { ofHost = [], terminal: { env, stderr } } = how
   const running = findHost(env)
   if (running !== null) {
     if (ofHost.length > 0)
@@ -68,7 +68,7 @@ export async function ensureHost (how: How): Promise<{ master: Master, child: Ch
 }
 
 async function startHost (
-  { ofHost, signal, timeoutMs, terminal: { env, script }, killed }: How
+  { ofHost = [], signal, timeoutMs, terminal: { env, script }, killed }: How
 ): ReturnType<typeof ensureHost> {
   const folder = hostFolder(env)
   const output = openOutput(folder)
@@ -112,16 +112,13 @@ export function killHost (child: ChildProcess) {
 
 /** Null: not yet */
 async function answeringHost (env: Env): Promise<Master | null> {
-  try {
+  const look = async () => {
     const host = findHost(env)
-    if (host === null) return null
-    await checkAnswers(host, { env })
+    if (host !== null) await checkAnswers(host, { env })
     return host
-  } catch (error) {
-    // It is about to write its token, or to open its port.
-    if (error instanceof DeckError && ['unauthenticated', 'timed-out', 'no-master'].includes(error.code)) return null
-    throw error
   }
+  // It is about to write its token, or to open its port.
+  return await look().catch(nullOn('unauthenticated', 'timed-out', 'no-master'))
 }
 
 /** `folder`: of the host @throws {DeckError} data-dir-unusable */

@@ -5,9 +5,8 @@ import { hostFolder } from '../system/host-folder.ts'
 import { keepConnections } from '../system/http.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { readAnnounced, readToken } from './announced.ts'
-import { createApiClient, type ApiClient } from './api-client.ts'
+import { createApiClient, waitUntil, type ApiClient, type Deadline } from './api-client.ts'
 import { ANSWER_WITHIN_MS } from './reachable.ts'
-import { waitUntil } from './wait-until.ts'
 import type { Agent } from 'node:http'
 import type { AppView } from '../api/apps.ts'
 import type { Master } from './find-master.ts'
@@ -83,16 +82,15 @@ export function hasHostStopped (env: Env): boolean | null {
 }
 
 /**
- * Waits until an app has stopped, which may be the end of its host too: of one that was started for it, with its last
- * app.
- * @returns as it was seen last
+ * Has a host stop an app, and waits for that, which may be the end of the host too: of one that was started for it,
+ * with its last app. `onGoing`: it has workers that finish their requests. Returns the app as it was seen last.
  * @throws {DeckError} timed-out; no-master: the host has ended without stopping it
  */
-export async function untilStopped (name: string,
-  { host, env, signal, timeoutMs }: { host: Pick<ApiClient, 'get'>, env: Env, signal: AbortSignal,
-    timeoutMs: number }): Promise<AppView | null>
+export async function stopInHost (name: string, host: Pick<ApiClient, 'get' | 'post'> & Deadline, env: Env,
+  onGoing: () => void = () => {}): Promise<AppView>
 {
-  let last: AppView | null = null
+  let last = await host.post<AppView>(`/apps/${name}/stop`)
+  if (last.state !== 'stopped') onGoing()
   await waitUntil(async () => {
     try {
       last = await host.get<AppView>(`/apps/${name}`)
@@ -102,7 +100,7 @@ export async function untilStopped (name: string,
       if (hasStopped === false) throw error
       return hasStopped === true
     }
-  }, signal, timeoutMs)
+  }, host)
   return last
 }
 

@@ -4,7 +4,6 @@ import { DeckError, errorText } from '../errors.ts'
 import { whyPathDistrusted } from '../system/trust.ts'
 import { formatTable } from './output.ts'
 import { misuse } from './usage.ts'
-import type { DeckCommand } from './deck-command.ts'
 import type { Terminal } from './program.ts'
 import type { Conversion, ForeignApp, Item } from '../import/convert.ts'
 
@@ -14,11 +13,9 @@ const DEFAULT_OUTPUT = 'clusterdeck.config.mjs'
 const OWNER_ONLY = 0o600
 const MAX_NOTE = 90
 
-export function addImportCommand (program: DeckCommand, terminal: Terminal) {
-  program.told('import').action(async (file, options) => {
-    const written = await importEcosystem(file, options, terminal)
-    if (written) terminal.stdout.write(`${written.output} is written. Check it, then start ${written.next}\n`)
-  })
+export async function importCommand (file: string | undefined, options: ImportOptions, terminal: Terminal) {
+  const written = await importEcosystem(file, options, terminal)
+  if (written) terminal.stdout.write(`${written.output} is written. Check it, then start ${written.next}\n`)
 }
 
 type Reported =

@@ -1,12 +1,11 @@
 import { oneLine } from '../system/one-line.ts'
 import { tellAsked } from './crashes.ts'
+import { streamAgain, type Message } from './api-client.ts'
 import { jsonText } from './output.ts'
-import { streamAgain } from './stream-again.ts'
 import { checkedCount, misuse, queryOf } from './usage.ts'
 import type { Context, Options, TextOption } from './commands.ts'
-import type { Outcome } from './each-app.ts'
+import type { Outcome } from './app-command.ts'
 import type { Prefixed } from './prefixed.ts'
-import type { Message } from './api-client.ts'
 import type { FleetLogLines } from '../api/fleet-logs.ts'
 
 const MAX_LINES = 1000

@@ -1,7 +1,6 @@
 import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
-import { askApps, isRunning, readDeckStatus } from './deck-status.ts'
-import { decksTable, deckView } from './decks-table.ts'
+import { askApps, decksTable, deckView, isRunning, readDeckStatus } from './decks-table.ts'
 import { callHost, findHost, listApps } from './host.ts'
 import { appAt, appsOfHost, BRING_BACK, byName, knownApps, ofView, type KnownApp } from './known-apps.ts'
 import { jsonText } from './output.ts'

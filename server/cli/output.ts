@@ -7,13 +7,15 @@ import { formatBytes, formatDispatch, formatDuration, formatExactDuration, forma
 import type { Status, Worker } from '../api/cluster.ts'
 import type { Rollout } from '../api/rollouts.ts'
 import type { Event } from '../api/events.ts'
-import type { Notice } from '../api/notices.ts'
 
 /** What the commands print for people. Scripts read `--json`. */
 type Cell = string | number | null | undefined
-/** of one kind of record, by heading; `place`: what they are told besides, such as the time: ms since the epoch */
+type Field<Item> = { [Name in keyof Item]: Item[Name] extends Cell ? Name : never }[keyof Item]
+/** a field, or what is made of it; `place`: what that is told besides, such as the time: ms since the epoch */
+type Shown<Item, Place> = Field<Item> | ((item: Item, place: Place) => Cell)
+/** of one kind of record, by heading */
 export type Columns<Item, Place = number> = Readonly<
-  Record<string, [isNumber: boolean, cellOf: (item: Item, place: Place) => Cell]>
+  Record<string, Shown<Item, Place> | [isNumber: boolean, Shown<Item, Place>]>
 >
 
 /** Only so many texts are shown that programs say of themselves: each could say something else, and at length. */
@@ -49,12 +51,12 @@ export function tableOf<Item> (items: readonly Item[], shown: readonly string[],
 
 /**
  * Where a terminal is narrow, leaves out columns until all lines fit.
- * @param options `shown`: headings; `firstToGo`: those that may be left out, the first ones first; `last`: a column that
- * may be too wide
+ * @param options `shown`: headings, default: all; `firstToGo`: those that may be left out, the first ones first; `last`:
+ * a column that may be too wide
  */
 export function columnsTable<Item, Place> (columns: Columns<Item, Place>, items: readonly Item[], place: Place,
-  { shown, firstToGo = [], last, width = Infinity }: { shown: readonly string[], firstToGo?: readonly string[],
-    last?: string, width?: number }): string
+  { shown = Object.keys(columns), firstToGo = [], last, width = Infinity }: { shown?: readonly string[],
+    firstToGo?: readonly string[], last?: string, width?: number } = {}): string
 {
   let kept = shown
   const isTooWide = () => tableOf(kept.filter((name) => name !== last)).split('\n').some(({ length }) => length > width)
@@ -62,23 +64,31 @@ export function columnsTable<Item, Place> (columns: Columns<Item, Place>, items:
   return tableOf(kept)
 
   function tableOf (names: readonly string[]) {
-    return formatTable(names, items.map((item) => names.map((name) => columns[name][1](item, place))), {
-      right: [...names.keys()].filter((index) => columns[names[index]][0])
+    const all = names.map((name) => toPair(columns[name]))
+    return formatTable(names, items.map((item) => all.map(([, show]) => cellOf(show, item, place))), {
+      right: [...names.keys()].filter((index) => all[index][0])
     })
   }
 }
 
+function toPair<Item, Place> (column: Columns<Item, Place>[string]): readonly [isNumber: boolean, Shown<Item, Place>] {
+  return Array.isArray(column) ? column : [false, column]
+}
+
+function cellOf<Item, Place> (show: Shown<Item, Place>, item: Item, place: Place): Cell {
+  return typeof show === 'function' ? show(item, place) : item[show] as Cell
+}
+
 /** The columns of the workers. */
-const WORKER_COLUMNS: Columns<Worker> = Object.freeze({ SLOT: [true, ({ slot }) => slot],
-  WORKER: [true, ({ id }) => id], PID: [true, ({ pid }) => pid], PORT: [true, ({ port }) => port],
-  STATE: [false, stateText], RELEASE: [false, ({ release, drifted }) => drifted ? `${release} + changes` : release],
-  UPTIME: [false, ({ pid, startedAt }, now) => pid === null ? null : ageOf(startedAt, now)],
-  RESTARTS: [true, ({ restarts }) => restarts], MEMORY: [true, ({ vitals }) => vitals && formatBytes(vitals.rssBytes)],
+const WORKER_COLUMNS: Columns<Worker> = { SLOT: [true, 'slot'], WORKER: [true, 'id'], PID: [true, 'pid'],
+  PORT: [true, 'port'], STATE: stateText, RELEASE: ({ release, drifted }) => drifted ? `${release} + changes` : release,
+  UPTIME: ({ pid, startedAt }, now) => pid === null ? null : ageOf(startedAt, now), RESTARTS: [true, 'restarts'],
+  MEMORY: [true, ({ vitals }) => vitals && formatBytes(vitals.rssBytes)],
   CPU: [true, ({ vitals }) => vitals && formatPercent(vitals.cpuPercent)],
   'REQ/S': [true, ({ vitals }) => vitals && formatRate(vitals.requestsPerSecond)],
   P99: [true, ({ vitals }) => vitals && formatLatency(vitals.latencyP99Ms)],
   CONNS: [true, ({ vitals }) => vitals && vitals.openConnections],
-  LOOP: [true, ({ vitals }) => vitals && formatPercent(percentOf(vitals.eventLoopUtilization))] })
+  LOOP: [true, ({ vitals }) => vitals && formatPercent(percentOf(vitals.eventLoopUtilization))] }
 const STATUS_COLUMNS = ['SLOT', 'PORT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'RESTARTS', 'MEMORY', 'CPU']
 const WATCHED_COLUMNS = ['SLOT', 'PORT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'MEMORY', 'CPU', 'CONNS',
   'REQ/S', 'P99', 'LOOP']
@@ -122,50 +132,48 @@ function countsOf (words: string[]): string[] {
 }
 
 function factsText (status: Status, now: number) {
-  const { master, app, health, notices = [] } = status
+  const { master, app, health, notices = [], workers } = status
   const ready = `${status.readyWorkers} of ${status.desiredWorkers} ready`
-  const versions = `clusterdeck ${master.version}, node ${master.nodeVersion}`
-  const facts: [name: string, value: string][] = [...notices.map(noticeFact),
-    ...optionalFact('health', health && healthText(health)), ['state', status.state], ['master',
-    `pid ${master.pid}, up ${ageOf(master.startedAt, now)}, ${formatBytes(master.rssBytes)}${
-      master.isShared ? ' for all apps of the host' : ''
-    }, ${versions}`], ['app', app.program ?? app.entry],
-    ...app.addresses.flatMap((address) => optionalFact('', address)), ['release', status.release?.id ?? '-'],
-    ...optionalFact('node', status.release?.node && formatNode(status.release.node)), ['workers',
-    status.finishedWorkers > 0 ? `${ready}, ${status.finishedWorkers} finished` : ready],
-    ...slotsByText(status.workers, ({ statusText }) => statusText ? [statusText] : []).map(([text, slots]) =>
-      ['says', `${text} (${slotsText(slots)})`] as [string, string]
-    ), ...optionalFact('restart', status.nextRestartAt && `${status.nextRestartAt} (restart.cron)`),
-    ...optionalFact('standby', status.standby?.wanted > 0 && standbyText(status.standby)), ['dispatch',
-    formatDispatch(status)],
-    ...optionalFact('sockets', app.ownSockets && `each worker has its own, so only one can serve: ${app.ownSockets}`),
-    ...slotsByText(status.workers, ({ socketNotes = [] }) => socketNotes).map(([text, slots]) =>
-      ['sockets', `${text} (${slotsText(slots)})`] as [string, string]
-    ), ...optionalFact('limits', status.limits && formatLimits(status.limits)),
-    ...optionalFact('rollout', status.rollout && rolloutText(status.rollout)),
-    ...optionalFact('history', status.history?.problem && `cannot be written: ${status.history.problem}`)]
-  return linesOf(facts)
+  return linesOf([
+    ...notices.map((
+      { id, at, count, message }
+    ) => ['notice', `${id}: ${message} (${at}${count > 1 ? `, ${count} times` : ''})`]),
+    ['health', health && healthText(health)],
+    ['state', status.state],
+    ['master',
+      [`pid ${master.pid}`, `up ${ageOf(master.startedAt, now)}`,
+        `${formatBytes(master.rssBytes)}${master.isShared ? ' for all apps of the host' : ''}`,
+        `clusterdeck ${master.version}`, `node ${master.nodeVersion}`].join(', ')],
+    ['app', app.program ?? app.entry],
+    ...app.addresses.map((address) => ['', address]),
+    ['release', status.release?.id ?? '-'],
+    ['node', status.release?.node && formatNode(status.release.node)],
+    ['workers', status.finishedWorkers > 0 ? `${ready}, ${status.finishedWorkers} finished` : ready],
+    ...factsOfSlots('says', workers, ({ statusText }) => statusText ? [statusText] : []),
+    ['restart', status.nextRestartAt && `${status.nextRestartAt} (restart.cron)`],
+    ['standby', status.standby?.wanted > 0 && standbyText(status.standby)],
+    ['dispatch', formatDispatch(status)],
+    ['sockets', app.ownSockets && `each worker has its own, so only one can serve: ${app.ownSockets}`],
+    ...factsOfSlots('sockets', workers, ({ socketNotes = [] }) => socketNotes),
+    ['limits', status.limits && formatLimits(status.limits)],
+    ['rollout', status.rollout && rolloutText(status.rollout)],
+    ['history', status.history?.problem && `cannot be written: ${status.history.problem}`]
+  ])
 }
 
 /** `facts`: name and value, where there is one; `width`: of the names */
-export function linesOf (facts: readonly (string | number | null | undefined)[][], width: number = 9): string {
-  return facts.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) =>
-    `${String(name).padEnd(width)}${oneLine(String(value))}`
-  ).join('\n')
+export function linesOf (facts: readonly (string | number | false | null | undefined)[][], width: number = 9): string {
+  const shown = facts.filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '')
+  return shown.map(([name, value]) => `${String(name).padEnd(width)}${oneLine(String(value))}`).join('\n')
 }
 
-/** @returns each text once */
-function slotsByText (workers: Worker[], textsIn: (worker: Worker) => string[]): [text: string, slots: number[]][] {
+/** Each text once, with the slots of which it is. */
+function factsOfSlots (name: string, workers: Worker[], textsIn: (worker: Worker) => string[]): string[][] {
   const texts = [...new Set(workers.flatMap(textsIn))].slice(0, MAX_SAYINGS)
-  return texts.map((text) => [text, workers.filter((worker) => textsIn(worker).includes(text)).map(({ slot }) => slot)])
-}
-
-function slotsText (slots: number[]) {
-  return `${slots.length === 1 ? 'slot' : 'slots'} ${slots.join(', ')}`
-}
-
-function optionalFact (name: string, value: string | null | false | undefined): [name: string, value: string][] {
-  return value ? [[name, value]] : []
+  return texts.map((text) => {
+    const slots = workers.filter((worker) => textsIn(worker).includes(text)).map(({ slot }) => slot)
+    return [name, `${text} (${slots.length === 1 ? 'slot' : 'slots'} ${slots.join(', ')})`]
+  })
 }
 
 function stateText ({ state, finished, crashLooping, holds, keptUntil }: Worker, now: number) {
@@ -187,12 +195,7 @@ function standbyText ({ ready, wanted, problem, workers }: Status['standby']) {
     const facts = [`pid ${pid ?? '-'}`, state !== 'standby' && state, rssBytes !== null && formatBytes(rssBytes)]
     return `worker ${id} (${facts.filter(Boolean).join(', ')})`
   })
-  return [`${ready} of ${wanted} ready`, ...(rows.length > 0 ? [rows.join(', ')] : []), ...(problem ? [problem] : [])]
-    .join(': ')
-}
-
-function noticeFact ({ id, at, count, message }: Notice): [name: string, value: string] {
-  return ['notice', `${id}: ${message} (${at}${count > 1 ? `, ${count} times` : ''})`]
+  return [`${ready} of ${wanted} ready`, rows.join(', '), problem].filter(Boolean).join(': ')
 }
 
 export function healthText ({ text, reasons }: Status['health']) {
@@ -235,10 +238,8 @@ export function isHookRunning ({ state, hook }: Pick<Rollout, 'state' | 'hook'>)
 type ToldEvent = Event & { app?: string | null, member?: string }
 
 /** The columns of events, by heading. */
-const EVENT_COLUMNS: Columns<ToldEvent> = Object.freeze({ APP: [false, ({ app }) => app], ID: [true, ({ id }) => id],
-  TIME: [false, ({ at }) => at], MEMBER: [false, ({ member }) => member], TYPE: [false, ({ type }) => type],
-  SLOT: [true, ({ slot }) => slot], WORKER: [true, ({ worker }) => worker], RELEASE: [false, ({ release }) => release],
-  WHAT: [false, whatHappened] })
+const EVENT_COLUMNS: Columns<ToldEvent> = { APP: 'app', ID: [true, 'id'], TIME: 'at', MEMBER: 'member', TYPE: 'type',
+  SLOT: [true, 'slot'], WORKER: [true, 'worker'], RELEASE: 'release', WHAT: whatHappened }
 
 /** `events`: newest first; those of a fleet have no id of their own, and each time is by the clock of its host */
 export function eventsText (events: ToldEvent[]) {

@@ -2,13 +2,11 @@ import { readFileSync } from 'node:fs'
 import { CommanderError } from 'commander'
 import { DeckError, loadFailure } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
-import { beforeSeparator, commandOf } from './arguments.ts'
-import { DeckCommand } from './deck-command.ts'
-import { addHelpCommand } from './help.ts'
+import { beforeSeparator, commandOf, startsApps } from './arguments.ts'
+import { addHelpCommand, DeckCommand } from './help.ts'
 import { inPlaceOf } from './pm2-words.ts'
 import { shownStream } from './shown-stream.ts'
-import { startsApps } from './start-apps.ts'
-import { addHostOptions, addStartOptions, startHostOfUser, startInForeground } from './start.ts'
+import { addHostOptions, addStartOptions, appArguments, appWords, startHostOfUser, startInForeground } from './start.ts'
 
 /** Where a command line runs. */
 export type Terminal = {
@@ -32,8 +30,6 @@ const MASTERS = ['start', 'host']
 const USAGE_EXIT_CODE = 2
 const EXIT_CODES =
   '0 ok, 1 failed, 2 usage, 3 not authorised, 4 not possible now, as something else runs or has changed, 5 no master is running, 6 doctor has found a problem, 124 timed out.'
-const ENTRY =
-  'a file, a folder, an installed program, or npm, npx, yarn or pnpm with arguments after --, or after -- any command, such as python3 app.py (default: "main" or script "start" of package.json)'
 const { version, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
 /** Runs one command line. `argv`: without node and script. Returns the exit code. */
@@ -62,7 +58,7 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
     .example('see its state', 'clusterdeck status').example('deploy new code, and fail if that fails',
       'clusterdeck deploy --wait --note "faster totals"')
 
-  const start = program.told('start').argument('[entry...]', `${ENTRY}; or apps of the host that are stopped`).action(
+  const start = program.told('start').action(
     async (words, { detach, wait, timeout, all, apply, json, traceStart, ...flags }) => {
       const given = { ...(detach && { detach }), ...(!wait && { noWait: true }),
         ...(timeout !== undefined && { timeout }), ...(all && { all }), ...(apply && { apply }), ...(json && { json }) }
@@ -97,54 +93,13 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
   })
   if (isWanted('host')) await addHostOptions(host)
 
-  const systemd = program.told('systemd').argument('[entry]', ENTRY).action(async (entry, flags) => {
-    const { printUnits } = await import('./systemd.ts')
-    await printUnits({ ...flags, ...appWords(argv, entry, flags) }, terminal)
-  })
-  if (isWanted('systemd')) await addStartOptions(systemd, { omit: ['name'] })
-
-  const install = program.told('install').argument('[entry]',
-    'the main file of an app; without it and without options of an app: the host').action(async (entry, flags) => {
-      const { installCommand } = await import('./install.ts')
-      await installCommand({ ...flags, ...appWords(argv, entry, flags) }, terminal)
-    })
-  if (isWanted('install')) await addStartOptions(install, { omit: ['name'] })
-
-  program.told('uninstall').argument('[entry]', 'the main file of an app; without it and without a name: the host')
-    .action(async (entry, flags) => {
-      const { uninstallCommand } = await import('./install.ts')
-      await uninstallCommand({ ...flags, entry }, terminal)
-    })
-
   // A master starts faster without the other commands.
   if (!MASTERS.includes(String(commandOf(argv)))) {
-    const [{ addAppsCommands, addTopCommand }, { addBackupCommands }, { addClientCommands }, { addCompletionCommand },
-      { addImportCommand }] = await Promise.all([import('./apps-commands.ts'), import('./backup.ts'),
-        import('./client-commands.ts'), import('./completion.ts'), import('./import.ts')])
-    addAppsCommands(program, terminal, outcome)
-    addBackupCommands(program, terminal)
-    addImportCommand(program, terminal)
-    addClientCommands(program, terminal, outcome, appArguments(argv).args ?? [])
-    const doctor = isWanted('doctor') ? program.commands.find((command) => command.name() === 'doctor') : undefined
-    if (doctor) await addStartOptions(doctor, { omit: ['app', 'name', 'dataDir'] })
-    addTopCommand(program, terminal, outcome)
-    addCompletionCommand(program, terminal)
+    const { addClientCommands } = await import('./client-commands.ts')
+    await addClientCommands(program, { argv, terminal, outcome }, isWanted)
   }
   addHelpCommand(program)
   return program
-}
-
-/** The arguments after `--`. Without `--` those of the config file count. */
-function appArguments (argv: string[]) {
-  return argv.includes('--') ? { args: argv.slice(argv.indexOf('--') + 1) } : {}
-}
-
-/** What is to be started: where nothing else says it, the words after `--` are a command and its arguments. */
-function appWords (argv: string[], entry: string | undefined, { script }: { script?: string }) {
-  const given = appArguments(argv)
-  const [command, ...args] = given.args ?? []
-  const isCommand = entry === undefined && script === undefined && command !== undefined && !command.startsWith('-')
-  return isCommand ? { entry: command, args } : { entry, ...given }
 }
 
 /** @returns the exit code */

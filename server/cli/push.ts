@@ -16,7 +16,7 @@ export async function pushFolder (folder: string,
   // Asked first, so that a missing permission is told before anything is packed.
   const { items } = await api.get<{ items: { digest: string }[] }>('/fleet/releases')
   tell(`packing ${folder}`)
-  const archive = await packFolder(path.resolve(cwd, folder), { also: namesIn(options.pushAlso) })
+  const archive = await packFolder(path.resolve(cwd, folder), { also: namesIn(options.pushAlso) ?? [] })
   const { digest, bytes, entries, unpackedBytes, leftOut } = archive
   try {
     if (leftOut.length > 0) tell(`not sent: ${leftOutText(leftOut)}`)

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { DeckError } from '../errors.ts'
 import { isReady } from '../health.ts'
+import { nullOn } from './api-client.ts'
 import { isOpen } from './host.ts'
 import type { ApiClient } from './api-client.ts'
 import type { AppView } from '../api/apps.ts'
@@ -82,7 +82,7 @@ async function lookAtApps (apps: readonly Followed[], all: readonly Followed[],
   { host, tell, howHostEnded }: { host: Pick<ApiClient, 'get'>, tell: Tell,
     howHostEnded: () => Pick<Followed, 'state' | 'reason'> | null })
 {
-  const views = await answerOf<{ items: AppView[] }>(host, '/apps')
+  const views = await host.get<{ items: AppView[] }>('/apps').catch(nullOn())
   const end = views === null ? howHostEnded() : null
   if (end) { for (const app of apps) endWith(app, end.state, end.reason, { tell }) }
   if (views === null) return
@@ -108,7 +108,7 @@ async function lookAt (app: Followed, views: Map<string, AppView>,
   app.state = view.state === 'waiting' || view.state === 'failed' ? 'waiting' : 'starting'
   app.reason = view.reason
   if (!isOpen(view) || view.state === 'stopping') return
-  app.status = await answerOf(host, `/apps/${app.name}/status`) ?? app.status
+  app.status = await host.get<Status>(`/apps/${app.name}/status`).catch(nullOn()) ?? app.status
   // Meanwhile somebody may want to follow it no more.
   if (!isOver(app) && app.status !== null && isReady(app.status)) endWith(app, 'ready', view.reason, { tell })
 }
@@ -152,18 +152,10 @@ function textOf ({ status, reason }: Followed): string {
 
 /** @returns the last lines that its workers have written */
 export async function lastLines (host: Pick<ApiClient, 'get'>, name: string): Promise<string[]> {
-  const answer = await answerOf<{ items: { text: string }[] }>(host, `/apps/${name}/logs?lines=${SHOWN_LINES}`)
+  const answer = await host.get<{ items: { text: string }[] }>(`/apps/${name}/logs?lines=${SHOWN_LINES}`).catch(
+    nullOn()
+  )
   return (answer?.items ?? []).slice(-SHOWN_LINES).map(({ text }) => text)
-}
-
-/** Null: it cannot say that at the moment */
-async function answerOf<Answer> (host: Pick<ApiClient, 'get'>, path: string): Promise<Answer | null> {
-  try {
-    return await host.get(path)
-  } catch (error) {
-    if (error instanceof DeckError) return null
-    throw error
-  }
 }
 
 /** An app that another one depends on, and that is not ready. */

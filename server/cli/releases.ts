@@ -1,33 +1,19 @@
 import { changedParts } from '../config/changed-parts.ts'
 import { RELEASE_ID } from '../config/release-id.ts'
-import { formatTable, linesOf } from './output.ts'
-import { misuse } from './usage.ts'
+import { listCommand, tableText } from './actions.ts'
+import { linesOf, type Columns } from './output.ts'
 import type { KeptRelease } from '../api/releases.ts'
-import type { Context } from './commands.ts'
 
 const PAGE_LIMIT = 100
 
-/** Prints the releases that are kept, or one of them with its changes since the one before. */
-export async function releasesCommand ({ api, answer }: Context, id?: string) {
-  if (id !== undefined && !RELEASE_ID.test(id)) throw misuse('releases', 'an id such as r12', JSON.stringify(id))
-  if (id !== undefined) {
-    const release = await api.get<KeptRelease>(`/releases/${id}`)
-    return answer(release, () => releaseText(release))
-  }
-  const page = await api.get<{ items: KeptRelease[] }>(`/releases?limit=${PAGE_LIMIT}`)
-  answer(page, () => releasesText(page.items))
-}
+const RELEASES: Columns<KeptRelease> = { RELEASE: 'id',
+  OUTCOME: ({ outcome, setback }) => setback?.outcome === 'rolled-back' ? 'rolled-back' : outcome,
+  'IN USE': ({ inUse }) => inUse ? 'yes' : null, CREATED: 'createdAt', BY: 'createdBy',
+  VERSION: (release) => release.package?.version, COMMIT: (release) => commitOf(release), MODE: 'mode', NOTE: 'note' }
 
-/** `items`: newest first */
-function releasesText (items: KeptRelease[]) {
-  return formatTable(['RELEASE', 'OUTCOME', 'IN USE', 'CREATED', 'BY', 'VERSION', 'COMMIT', 'MODE', 'NOTE'],
-    items.map((
-      release
-    ) => [release.id, release.setback?.outcome === 'rolled-back' ? 'rolled-back' : release.outcome,
-      release.inUse ? 'yes' : null, release.createdAt, release.createdBy, release.package?.version, commitOf(release),
-      release.mode, release.note]
-    ))
-}
+/** Prints the releases that are kept, or one of them with its changes since the one before. */
+export const releasesCommand = listCommand<KeptRelease, KeptRelease>({ path: '/releases', limit: PAGE_LIMIT,
+  textOf: tableText(RELEASES), one: { form: RELEASE_ID, expected: 'an id such as r12', textOf: releaseText } })
 
 function releaseText (release: KeptRelease) {
   const { id, inUse, mode, path, entry, cwd, source, createdAt, createdBy, note, package: about, lockFile, environment,

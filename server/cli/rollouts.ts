@@ -2,7 +2,6 @@ import { formatCommit, formatExactDuration } from '../../public/format.ts'
 import { DeckError, isErrorCode } from '../errors.ts'
 import { previewFacts } from '../preview-facts.ts'
 import { oneLine, readableText } from '../system/one-line.ts'
-import { createApiClient } from './api-client.ts'
 import { variablesOf } from './app-orders.ts'
 import { callHost, findHost } from './host.ts'
 import { rolloutText, linesOf } from './output.ts'
@@ -90,12 +89,11 @@ async function takeVariables ({ master: { app }, options, env, tell }: Context) 
     if (!updateEnv && error instanceof DeckError) return { variables: [] }
     throw error
   })
-  if (variables.length === 0) return
   const shown = variables.slice(0, SHOWN_VARIABLES).join(', ') + (variables.length > SHOWN_VARIABLES ? ', …' : '')
+  if (shown === '') return
+  if (updateEnv) return tell(`takes the variables of this shell: ${shown}`)
   tell(
-    updateEnv
-      ? `takes the variables of this shell: ${shown}`
-      : `the app keeps the variables that it was started with; this shell has others: ${shown} (--update-env takes them)`
+    `the app keeps the variables that it was started with; this shell has others: ${shown} (--update-env takes them)`
   )
 }
 
@@ -211,13 +209,13 @@ function checkCommitOptions ({ options: { git, path }, keep }: Pick<Context, 'op
 async function buildCommit (context: Context,
   strategy: Record<string, unknown> | undefined): Promise<{ rollout: Rollout, context: Context }>
 {
-  const { options: { git, note, yes }, master, timeoutMs, findAgain } = context
+  const { git, note, yes } = context.options
   const order = { git, note, strategy }
   const run = yes
     ? await runOf(context, { ...order, guess: true })
     : await runOf(context, order) ?? await runOf(context, { ...order, guess: true })
   // The build may have taken longer than a command may wait.
-  const api = createApiClient(master, { timeoutMs, findAgain })
+  const api = context.anew()
   return { rollout: await api.get(`/rollouts/${run?.rollout}`), context: { ...context, api } }
 }
 

@@ -1,8 +1,9 @@
 import { formatLatency, formatPercent } from '../../public/format.ts'
-import { formatTable } from './output.ts'
+import { tableText } from './actions.ts'
 import { checkedWord, queryOf } from './usage.ts'
 import type { RouteList, RouteRow } from '../api/routes.ts'
 import type { Context } from './commands.ts'
+import type { Columns } from './output.ts'
 
 /** By which the table can be sorted, the highest first. */
 const SORTS: Readonly<Record<string, (row: RouteRow) => number>> = Object.freeze({ requests: ({ requests }) => requests,
@@ -14,18 +15,17 @@ export async function routesCommand ({ api, options, answer }: Context) {
   const valueOf = sort === undefined ? () => 0 : SORTS[checkedWord('--sort', Object.keys(SORTS), sort)]
   const list = await api.get<RouteList>(`/routes?${queryOf(options, ['since', 'release', 'compare'])}`)
   list.items.sort((one, other) => valueOf(other) - valueOf(one))
-  answer(list, () => list.items.length === 0 ? 'no requests' : routesText(list))
+  answer(list, () => routesText(list))
 }
 
 function routesText ({ items, compare }: RouteList) {
-  const head = ['REQUESTS', 'ERRORS', 'ERROR RATE', 'P50', 'P99',
-    ...(compare === null ? [] : [`P99 OF ${compare}`, `ERROR RATE OF ${compare}`]), 'ROUTE']
-  return formatTable(head,
-    items.map((
-      { route, before, ...row }
-    ) => [row.requests, row.errors, rateOf(row), formatLatency(row.p50Ms), formatLatency(row.p99Ms),
-      ...(compare === null ? [] : [before && formatLatency(before.p99Ms), before && rateOf(before)]), route]
-    ), { right: head.map((_, column) => column).slice(0, -1) })
+  const before: Columns<RouteRow> = compare === null ?
+    {} :
+    { [`P99 OF ${compare}`]: [true, ({ before }) => before && formatLatency(before.p99Ms)],
+      [`ERROR RATE OF ${compare}`]: [true, ({ before }) => before && rateOf(before)] }
+  return tableText<RouteRow>({ REQUESTS: [true, 'requests'], ERRORS: [true, 'errors'], 'ERROR RATE': [true, rateOf],
+    P50: [true, ({ p50Ms }) => formatLatency(p50Ms)], P99: [true, ({ p99Ms }) => formatLatency(p99Ms)], ...before,
+    ROUTE: 'route' }, 'no requests')({ items })
 }
 
 function rateOf ({ requests, errors }: { requests: number, errors: number }) {

@@ -5,8 +5,7 @@ import { constants } from 'node:os'
 import { DeckError } from '../errors.ts'
 import { take } from '../system/loan.ts'
 import { identifyProcess } from '../system/process-identity.ts'
-import { createApiClient } from './api-client.ts'
-import { streamAgain } from './stream-again.ts'
+import { streamAgain } from './api-client.ts'
 import { misuse } from './usage.ts'
 import type { Writable } from 'node:stream'
 import type { Context } from './commands.ts'
@@ -50,12 +49,10 @@ export async function followRun (context: Context, run: Run): Promise<number> {
  * ended.
  */
 export async function watchRun (context: Context, { id }: Pick<Run, 'id'>): Promise<Run> {
-  const { master, findAgain, timeoutMs } = context
   let isAsked = false
   const onSignal = () => {
     // The timeout of this command may be over by now.
-    createApiClient(master, { timeoutMs, findAgain }).post(`/jobs/runs/${id}/end`, isAsked ? { isForced: true } : {})
-      .catch(() => {})
+    context.anew().post(`/jobs/runs/${id}/end`, isAsked ? { isForced: true } : {}).catch(() => {})
     isAsked = true
   }
   for (const signal of SIGNALS) process.on(signal, onSignal)
@@ -146,12 +143,10 @@ function passSignals (child: ChildProcess) {
   }
 }
 
-async function tellEnd ({ master, timeoutMs, findAgain, tell }: Context, id: number,
-  exit: { code: number | null, signal: string | null })
-{
+async function tellEnd ({ anew, tell }: Context, id: number, exit: { code: number | null, signal: string | null }) {
   try {
     // The timeout of this command may be over by now, and another master may be there.
-    await createApiClient(master, { timeoutMs, findAgain }).post(`/jobs/runs/${id}/ended`, exit)
+    await anew().post(`/jobs/runs/${id}/ended`, exit)
   } catch (error) {
     if (!(error instanceof DeckError)) throw error
     tell(`the end of run ${id} is not on record: ${error.message}`)

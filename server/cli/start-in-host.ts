@@ -1,4 +1,3 @@
-import { splitArguments } from './app-arguments.ts'
 import { runForApps, type AppCommand } from './app-command.ts'
 import { orderOfStart } from './app-orders.ts'
 import { fillHost } from './fill-host.ts'
@@ -50,10 +49,9 @@ export async function startInHost (words: string[],
 async function bringBackHost (words: string[], { timeout }: HostOptions, terminal: Terminal) {
   const remembered = findHost(terminal.env) === null ? recordedApps(terminal.env) : []
   if (remembered.length === 0) return
-  const { names } = splitArguments(START.name, words)
-  const unknown = names.find((name) => !remembered.some((app) => app.name === name))
+  const unknown = words.find((name) => !remembered.some((app) => app.name === name))
   if (unknown !== undefined) throw unknownApp(START.name, unknown, { known: remembered, takesAll: true })
-  await ensureHost({ ofHost: [], ...timeoutOf({ timeout }, terminal.env), terminal })
+  await ensureHost({ ...timeoutOf({ timeout }, terminal.env), terminal })
 }
 
 /**

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { Option as CommanderOption, type Command } from 'commander'
 import { loadFailure, errorText } from '../errors.ts'
 import { KEPT_VARIABLE, tellFailure } from '../keeper/link.ts'
@@ -103,4 +104,25 @@ function addOption (command: Command, { name, flag, kind, hint, description, fal
   const usage = `${name === 'workers' ? '-w, ' : ''}${flag}${kind === 'switch' ? '' : ` <${hint}>`}`
   const isShown = fallback !== undefined && typeof fallback !== 'object'
   command.option(usage, `${description} (${isShown ? `default: ${fallback}; ` : ''}env: ${env})`)
+}
+
+/**
+ * The words of a command line that say what an option has said, wherever that is run.
+ * @param cwd that a relative path begins at
+ */
+export function flagOf ({ flag, kind }: Option, value: string, cwd: string): string[] {
+  return kind === 'switch' ? [flag] : [flag, kind === 'path' ? path.resolve(cwd, value) : value]
+}
+
+/** The arguments after `--`. Without `--` those of the config file count. */
+export function appArguments (argv: string[]): { args?: string[] } {
+  return argv.includes('--') ? { args: argv.slice(argv.indexOf('--') + 1) } : {}
+}
+
+/** What is to be started: where nothing else says it, the words after `--` are a command and its arguments. */
+export function appWords (argv: string[], entry: string | undefined, { script }: { script?: string }) {
+  const given = appArguments(argv)
+  const [command, ...args] = given.args ?? []
+  const isCommand = entry === undefined && script === undefined && command !== undefined && !command.startsWith('-')
+  return isCommand ? { entry: command, args } : { entry, ...given }
 }

@@ -6,8 +6,8 @@ import { readConfigFile } from '../config/file.ts'
 import { TYPED_VARIABLE, typedNode } from '../run-on.js'
 import { userId, userName } from '../system/user.ts'
 import { joinUnits, unitFiles, type Scope, type UnitFile } from '../systemd/unit.ts'
-import { flagOf } from './flags.ts'
-import { checkedWord, misuse } from './usage.ts'
+import { flagOf } from './start.ts'
+import { checkedForm, checkedWord, misuse } from './usage.ts'
 import type { Config } from '../config/config.ts'
 import type { Terminal } from './program.ts'
 
@@ -93,7 +93,7 @@ export function checkedScope (scope: unknown): Scope {
 
 /** Returns the name of its units @throws {DeckError} usage */
 export function serviceName (given: string | undefined, config: Pick<Config, 'entry' | 'cwd' | 'launch'>): string {
-  return checkedName(given ?? nameOf(config))
+  return checkedForm('--name', /^\w[\w.-]{0,200}$/, 'a name of letters, digits and . _ -', given ?? nameOf(config))
 }
 
 /** Takes the name of the package, else of the file. */
@@ -102,16 +102,10 @@ function nameOf ({ entry, cwd, launch }: Pick<Config, 'entry' | 'cwd' | 'launch'
   return name.replace(/^@/, '').replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'app'
 }
 
-function checkedName (name: string) {
-  if (/^\w[\w.-]{0,200}$/.test(name)) return name
-  throw misuse('--name', 'a name of letters, digits and . _ -', JSON.stringify(name))
-}
-
 /** Chooses the user of the service: the current one, but never root unless it is named. */
 export function userOf (user: string | undefined) {
   if (user === undefined) return userId() === 0 ? null : userName()
-  if (/^[a-z_][\w.-]{0,30}$/i.test(user) || /^\d{1,9}$/.test(user)) return user
-  throw misuse('--user', 'the name or number of a user', JSON.stringify(user))
+  return checkedForm('--user', /^([a-z_][\w.-]{0,30}|\d{1,9})$/i, 'the name or number of a user', user)
 }
 
 export function noUser (user: string | undefined) {

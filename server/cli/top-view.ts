@@ -40,13 +40,13 @@ const KEYS: Readonly<Record<string, (page: Page) => Page>> = { up: (page) => cho
   k: (page) => choose(page, -1), down: (page) => choose(page, 1), j: (page) => choose(page, 1),
   o: (page) => ({ ...page, order: after(Object.keys(ORDERS), page.order) }) }
 
-const COLUMNS: Columns<App, null> = Object.freeze({ APP: [false, ({ name }) => name],
+const COLUMNS: Columns<App, null> = { APP: 'name',
   READY: [true, ({ workers }) => workers && `${workers.ready}/${workers.desired}`],
   CPU: [true, ({ cpu }) => measured(cpu, formatPercent)],
   MEMORY: [true, ({ memoryBytes }) => measured(memoryBytes, formatBytes)],
   'REQ/S': [true, ({ requestsPerSecond }) => measured(requestsPerSecond, formatRate)],
-  P99: [true, ({ p99Ms }) => measured(p99Ms, formatLatency)], RESTARTS: [true, ({ restarts }) => restarts],
-  HEALTH: [false, (app) => app.isSilent ? 'no answer' : healthOf(app).text] })
+  P99: [true, ({ p99Ms }) => measured(p99Ms, formatLatency)], RESTARTS: [true, 'restarts'],
+  HEALTH: (app) => app.isSilent ? 'no answer' : healthOf(app).text }
 const WORKER_COLUMNS = ['SLOT', 'WORKER', 'PID', 'CPU', 'MEMORY', 'REQ/S', 'P99', 'CONNS', 'RESTARTS', 'UPTIME',
   'RELEASE', 'STATE']
 /** Where a terminal is narrow, these are left out, the first ones first. */

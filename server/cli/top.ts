@@ -2,7 +2,7 @@ import { constants } from 'node:os'
 import { emitKeypressEvents } from 'node:readline'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
-import { createApiClient } from './api-client.ts'
+import { createApiClient, nullOn } from './api-client.ts'
 import { findHost, isOpen } from './host.ts'
 import { createScreen } from './screen.ts'
 import { chosenApp, createPage, drawTop, pressKey, withApps, type App, type Page } from './top-view.ts'
@@ -104,13 +104,9 @@ export async function topCommand (names: readonly string[], options: Options, te
     if (!one || !isOpen(one.app) || one.app.isSilent) return null
     const api = callOf(one.master, over.signal)
     const path = `/apps/${one.app.name}`
-    try {
-      const [status, { items: lines }] = await Promise.all([api.get<Status>(`${path}/status`),
-        api.get<{ items: Entry[] }>(`${path}/logs?lines=${screen.size().rows}`)])
-      return { key: one.app.key, status, lines }
-    } catch (error) {
-      return nullIfKnown(error)
-    }
+    const found = await Promise.all([api.get<Status>(`${path}/status`),
+      api.get<{ items: Entry[] }>(`${path}/logs?lines=${screen.size().rows}`)]).catch(nullOn())
+    return found && { key: one.app.key, status: found[0], lines: found[1].items }
   }
 }
 
@@ -186,18 +182,12 @@ function ofMaster (master: Master): Source {
     : { master: { ...master, url: app.hostUrl }, isMeant: ({ name }) => name === app.name }
 }
 
-/** @returns the host, and decks that are not in it */
+/** @returns the host, and decks that are not in it; the folder of one that is ending says nothing */
 async function findAll (place: Place, isMeant: Source['isMeant']): Promise<Source[]> {
   const host = findHost(place.env)
   const decks = decksHere(place.env).filter(({ isInHost }) => !isInHost)
-  const masters = await Promise.all(decks.map(({ dataDir }) => findMasterAt(String(dataDir), place).catch(nullIfKnown)))
+  const masters = await Promise.all(decks.map(({ dataDir }) => findMasterAt(String(dataDir), place).catch(nullOn())))
   return [host, ...masters].flatMap((master) => master === null ? [] : [{ master, isMeant }])
-}
-
-/** The folder of a deck that is ending says nothing. @throws {unknown} what is no error of a call */
-function nullIfKnown (error: unknown): null {
-  if (error instanceof DeckError) return null
-  throw error
 }
 
 /**

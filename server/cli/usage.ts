@@ -33,9 +33,16 @@ export function checkedCount (what: string, text: string, { min = 1, max }: { mi
 }
 
 /** `what`: an option, or a command @throws {DeckError} usage */
+export function checkedForm (what: string, form: Pick<RegExp, 'test'>, expected: string,
+  text: string | undefined): string
+{
+  if (text !== undefined && form.test(text)) return text
+  throw misuse(what, expected, text === undefined ? 'nothing' : JSON.stringify(text))
+}
+
+/** `what`: an option, or a command @throws {DeckError} usage */
 export function checkedId (what: string, text: string | undefined, of: string = 'a worker'): number {
-  if (text !== undefined && ID.test(text)) return Number(text)
-  throw misuse(what, `the id of ${of}`, text === undefined ? 'nothing' : JSON.stringify(text))
+  return Number(checkedForm(what, ID, `the id of ${of}`, text))
 }
 
 /** `text`: such as `500ms`, `30s`, `5m`, `1h` @returns ms @throws {DeckError} usage */
@@ -67,7 +74,7 @@ export function queryOf (options: Options, names: readonly TextOption[],
   return new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])))
 }
 
-/** `list`: such as `shop,mail` */
-export function namesIn (list: string | undefined): string[] {
-  return list?.split(',').map((name) => name.trim()).filter(Boolean) ?? []
+/** `list`: such as `shop,mail`. Returns undefined: none is given. */
+export function namesIn (list: string | undefined): string[] | undefined {
+  return list?.split(',').map((name) => name.trim()).filter(Boolean)
 }

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { formatExactDuration } from '../../public/format.ts'
 import { createApiClient } from './api-client.ts'
+import { createInterruption } from './interruption.ts'
 import { statusLine, watchedText } from './output.ts'
 import { createScreen } from './screen.ts'
 import type { Context } from './commands.ts'
@@ -12,7 +13,6 @@ const EVERY_MS = 1000
 const ANSWER_WITHIN_MS = 5000
 /** By default, a master that hangs is replaced after 10 seconds. */
 const FOUND_WITHIN_MS = 30_000
-const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
 
 /** `status`: null while no master answers; `notice`: a change of the master. */
 type Look = { status: Status | null, notice: string | undefined }
@@ -21,13 +21,11 @@ type View = { show: (look: Look) => void, close: () => void }
 /** Shows the status each second, until it is interrupted or no master comes any more. */
 export async function watchStatus (context: Context) {
   const view = viewFor(context)
-  const interrupted = new AbortController()
-  const stopWatching = () => interrupted.abort()
-  for (const signal of SIGNALS) process.once(signal, stopWatching)
+  const { stop, leave } = createInterruption()
   try {
-    for await (const look of pollStatus(context, interrupted.signal)) view.show(look)
+    for await (const look of pollStatus(context, stop)) view.show(look)
   } finally {
-    for (const signal of SIGNALS) process.off(signal, stopWatching)
+    leave()
     view.close()
   }
 }

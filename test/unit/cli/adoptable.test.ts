@@ -86,7 +86,7 @@ test(
 )
 
 for (const [words, message] of [[['--port', '0'],
-  /^clusterdeck: --port: expected a port from 1 to 65535, received "0"$/m], [['--port', 'free'],
+  /^clusterdeck: --port: expected an integer from 1 to 65535, received "0"$/m], [['--port', 'free'],
   /^clusterdeck: --port: expected a port of TCP on which a program listens, received \d+, where none does$/m], [[
   '--pid',
   '1x'
