@@ -119,7 +119,6 @@ async function writeConfig (terminal: Terminal) {
   return await readConfigFile(undefined, terminal.cwd)
 }
 
-/** @throws {DeckError} not-possible */
 function programOfPm2 ({ name, isCluster, isJob, hasCron, ids: known, running }: Pm2App, pm2: RunningPm2,
   order: AppOrder): Adoptable
 {
@@ -163,7 +162,7 @@ function appsIn (list: unknown[]): Pm2App[] {
   )
 }
 
-/** `names`: none: all that run @throws {DeckError} usage, not-possible */
+/** `names`: none: all that run */
 function wantedOf (apps: Pm2App[], names: string[]): Pm2App[] {
   const unknown = names.find((each) => !apps.some(({ name }) => name === each))
   if (unknown !== undefined)
@@ -181,7 +180,7 @@ function isThere ({ running, isJob }: Pm2App): boolean {
   return running.length > 0 || isJob
 }
 
-/** Returns the process that listens there @throws {DeckError} not-possible */
+/** Returns the process that listens there */
 function holderAt (port: number): number {
   const pids = holdersOfPort(port)
   if (pids === null)

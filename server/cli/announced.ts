@@ -87,7 +87,6 @@ function checkedToken (source: string, token: string) {
 /**
  * Distrusts a folder that others could have planted, as a start does. A folder that the user has named may belong to
  * another user: his token then goes to his processes alone.
- * @throws {DeckError} data-dir-unusable, unauthenticated
  */
 function checkFolder (folder: string, isNamed: boolean) {
   try {
@@ -132,7 +131,6 @@ function readMaster (folder: string): Announced | null {
   }
 }
 
-/** @throws {Error} */
 function placeInHost (folder: unknown, pathname: string): Announced['host'] {
   if (folder === null) return null
   const [, name = ''] = /^\/apps\/([^/]+)$/.exec(pathname) ?? []

@@ -100,7 +100,7 @@ async function* bytesOf (handle: FileHandle, onRead: (bytes: number) => void) {
   }
 }
 
-/** Returns its real path @throws {DeckError} usage */
+/** Returns its real path */
 async function topOf (folder: string): Promise<string> {
   const top = await realpath(folder).catch(() => null)
   if (top === null || !(await stat(top)).isDirectory()) throw misuse('--push', 'a folder', `${folder}, which is none`)

@@ -198,7 +198,7 @@ function statusesText (outcomes: Outcome[]) {
   return decksTable(rows, { now: Date.now() })
 }
 
-/** `onlyHere`: why no other deck does it @throws {DeckError} usage */
+/** `onlyHere`: why no other deck does it */
 function memberOf (command: Command, onlyHere: string | undefined): string | undefined {
   const { member } = command.opts()
   if (member !== undefined && onlyHere !== undefined)
@@ -206,10 +206,7 @@ function memberOf (command: Command, onlyHere: string | undefined): string | und
   return member && checkedForm('--member', MEMBER_NAME, 'the name of a member of the fleet', member)
 }
 
-/**
- * Another member may have another version, or answer anything.
- * @throws {DeckError} also not-possible
- */
+/** Another member may have another version, or answer anything. */
 async function explainUnreadableAnswer<T> (member: string | undefined, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -42,7 +42,6 @@ function appNames (env: Record<string, string | undefined>) {
   }
 }
 
-/** @throws {DeckError} usage */
 function completionScript (program: Command, shell: string) {
   checkedWord('completion', SHELLS, shell)
   const commands = program.commands.map(toEntry)

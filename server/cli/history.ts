@@ -66,7 +66,6 @@ async function* linesForTerminal (texts: AsyncIterable<string>) {
   }
 }
 
-/** @throws {DeckError} usage */
 function checkedLimit (limit: string): number {
   return checkedCount('--limit', limit, { max: PAGE_LIMIT })
 }

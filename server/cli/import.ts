@@ -33,10 +33,7 @@ export async function writePm2Config (terminal: Terminal): Promise<string> {
   return String(written?.output)
 }
 
-/**
- * Returns `next`: the command that starts it; null: it was printed.
- * @throws {DeckError} usage, invalid-config, not-possible
- */
+/** Returns `next`: the command that starts it; null: it was printed. */
 async function importEcosystem (file: string | undefined, options: ImportOptions,
   terminal: Reported): Promise<{ output: string, next: string } | null>
 {

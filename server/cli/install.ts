@@ -85,12 +85,10 @@ export async function uninstallCommand (
   )
 }
 
-/** @throws {DeckError} usage */
 function scopeOf (given: unknown): Scope {
   return checkedScope(given ?? (userId() === 0 ? 'system' : 'user'))
 }
 
-/** @throws {DeckError} not-possible */
 function checkLasting (script: string) {
   if (!script.includes('/_npx/')) return
   throw new DeckError('not-possible',
@@ -102,7 +100,6 @@ function openPlace (scope: Scope, { env }: Terminal) {
   return { systemctl, installation: createInstallation({ folder: unitFolder(scope, env), systemctl }) }
 }
 
-/** @throws {DeckError} forbidden, not-possible */
 async function checkPlace (scope: Scope, systemctl: Systemctl) {
   if (scope === 'system' && userId() !== 0)
     throw new DeckError('forbidden',
@@ -110,10 +107,7 @@ async function checkPlace (scope: Scope, systemctl: Systemctl) {
   await systemctl.check()
 }
 
-/**
- * Two decks cannot share a data folder, or the ports of an app.
- * @throws {DeckError} master-running
- */
+/** Two decks cannot share a data folder, or the ports of an app. */
 function checkAlone ({ config, dataDir }: Service, { env }: Terminal) {
   for (const folder of new Set([config.dataDir, dataDir])) {
     const pid = findRunning(folder, env)
@@ -165,10 +159,7 @@ async function isAboutHost ({ entry, scope, user, ...flags }: Record<string, unk
   return Object.keys(ofApp).length === 0
 }
 
-/**
- * Makes the unit with which systemd runs the host.
- * @throws {DeckError} usage, invalid-config
- */
+/** Makes the unit with which systemd runs the host. */
 async function hostService ({ scope, user, ...flags }: Record<string, unknown> & { scope: Scope, user?: string },
   { env, cwd, script }: Terminal): Promise<{ name: string, files: UnitFile[] }>
 {
@@ -188,7 +179,6 @@ async function hostService ({ scope, user, ...flags }: Record<string, unknown> &
   return { name: HOST_UNIT, files }
 }
 
-/** @throws {DeckError} master-running */
 function checkNoHost (env: Terminal['env']) {
   const host = findHost(env)
   if (host === null) return

@@ -78,7 +78,6 @@ function tookText (run: Run | null) {
   return run?.durationMs == null ? null : formatExactDuration(run.durationMs)
 }
 
-/** @throws {DeckError} usage */
 function checkedName (action: string, name?: string): string {
   if (name === undefined) throw misuse(`jobs ${action}`, 'a job')
   return name

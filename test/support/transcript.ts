@@ -11,7 +11,7 @@ type Ended = { code: number, stdout: string, stderr: string }
 export async function play (transcript: string, run: (words: string[]) => Promise<Ended>,
   asked: () => string[] = () => [])
 {
-  for (const scene of withoutMargin(transcript).split(/^\$ /m).slice(1)) {
+  for (const scene of withoutMargin(transcript).split(/^\$ ?/m).slice(1)) {
     const [line, ...lines] = scene.trimEnd().replace(/^!! (.*)$/m, '! clusterdeck: $1\n= 2').split('\n')
     const { code, stdout, stderr } = await run(wordsIn(line))
     const happened = [...linesIn(stdout), ...linesIn(stderr).map((text) => `! ${text}`), ...asked().map((text) =>

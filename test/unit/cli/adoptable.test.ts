@@ -8,6 +8,7 @@ import { programAt, turnsOfPm2 } from '../../../server/cli/adoptable.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { runCliHere } from '../../support/cli-here.ts'
 import { freePort } from '../../support/ports.ts'
+import { play } from '../../support/transcript.ts'
 import { fake } from '../../support/fake.ts'
 import type { Terminal } from '../../../server/cli/program.ts'
 
@@ -85,26 +86,27 @@ test(
   }
 )
 
-for (const [words, message] of [[['--port', '0'],
-  /^clusterdeck: --port: expected an integer from 1 to 65535, received "0"$/m], [['--port', 'free'],
-  /^clusterdeck: --port: expected a port of TCP on which a program listens, received \d+, where none does$/m], [[
-  '--pid',
-  '1x'
-], /^clusterdeck: --pid: expected the number of a process, received "1x"$/m], [['--pid', '4194400'],
-  /^clusterdeck: --pid: expected a process that runs, received 4194400$/m], [['--pid', '7', '--port', '80'],
-  /^clusterdeck: adopt: expected one of --pm2, --port and --pid, received --port and --pid$/m], [['--port', '80',
-  '--grace', 'x'], /^clusterdeck: --grace: expected a duration/m], [['/srv/shop', '--port', '80'],
-  /^clusterdeck: --port: expected without what names or moves a deck, received \/srv\/shop too$/m], [['--port', '80',
-  '--no-wait'], /^clusterdeck: --port: expected without what names or moves a deck, received --no-wait too$/m], [[
-  '--workers',
-  '2'
-], /^clusterdeck: --workers: expected with --pm2, --port or --pid, received alone$/m]] as [string[], RegExp][]) {
-  test(`adopt ${words.join(' ')} is refused`, { skip }, async () => {
-    const port = String(await freePort())
-    const { code, stderr } = await runCliHere(['adopt', ...words.map((word) => word === 'free' ? port : word)], {
-      cwd: tempFolder()
-    })
-    assert.notEqual(code, 0)
-    assert.match(stderr, message)
-  })
-}
+test('a program that is none, or is named twice, is refused', { skip }, async () => {
+  const cwd = tempFolder()
+  const port = await freePort()
+  await play(`
+    $ adopt --port 0
+    !! --port: expected an integer from 1 to 65535, received "0"
+    $ adopt --port ${port}
+    ! clusterdeck: --port: expected a port of TCP on which a program listens, received ${port}, where none does
+    = 1
+    $ adopt --pid 1x
+    !! --pid: expected the number of a process, received "1x"
+    $ adopt --pid 4194400
+    !! --pid: expected a process that runs, received 4194400
+    $ adopt --pid 7 --port 80
+    !! adopt: expected one of --pm2, --port and --pid, received --port and --pid
+    $ adopt --port 80 --grace x
+    !! --grace: expected a duration …
+    $ adopt /srv/shop --port 80
+    !! --port: expected without what names or moves a deck, received /srv/shop too
+    $ adopt --port 80 --no-wait
+    !! --port: expected without what names or moves a deck, received --no-wait too
+    $ adopt --workers 2
+    !! --workers: expected with --pm2, --port or --pid, received alone`, (words) => runCliHere(words, { cwd }))
+})

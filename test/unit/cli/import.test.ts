@@ -7,6 +7,7 @@ import { readEcosystem } from '../../../server/import/ecosystem-file.ts'
 import { durationText } from '../../../server/lifecycle/duration.ts'
 import { runCliHere } from '../../support/cli-here.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { play } from '../../support/transcript.ts'
 
 const FIXTURES = fileURLToPath(new URL('../../fixtures/ecosystems/', import.meta.url))
 
@@ -117,23 +118,21 @@ test('what a file has begun is not waited for', async () => {
     dropped: [] })
 })
 
-for (const [args, message] of [[[],
-  /^clusterdeck: import: expected a file of PM2, such as ecosystem\.config\.js, or --pm2, received neither/], [[
-  'missing.js'
-], /received .*missing\.js, which does not exist/], [['.'], /which does not exist|expected a file/], [[
-  'ecosystem.config.cjs',
-  '--output',
-  'config.js'
-], /--output: expected a file that ends with \.mjs, received config\.js/], [['--pm2', 'ecosystem.config.cjs'],
-  /--pm2: expected without a file/], [['--pm2', '--env', 'production'], /--env: expected without --pm2/], [['a', 'b'],
-  /too many arguments/]] as [string[], RegExp][])
-{
-  test(`import ${args.join(' ')} is refused`, async () => {
-    const { code, stderr } = await place().run(args)
-    assert.equal(code, 2)
-    assert.match(stderr, message)
-  })
-}
+test('import without a file, with one that is none, or with what does not go together is refused', async () => {
+  await play(`
+    $
+    !! import: expected a file of PM2, such as ecosystem.config.js, or --pm2, received neither…
+    $ missing.js
+    !! …received …missing.js, which does not exist…
+    $ ecosystem.config.cjs --output config.js
+    !! --output: expected a file that ends with .mjs, received config.js
+    $ --pm2 ecosystem.config.cjs
+    !! --pm2: expected without a file, received ecosystem.config.cjs
+    $ --pm2 --env production
+    !! --env: expected without --pm2, …
+    $ a b
+    !! too many arguments for "import"…`, place().run)
+})
 
 test('--pm2 asks a PM2 that runs, and starts none', async () => {
   const { at, run } = place()

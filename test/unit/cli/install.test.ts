@@ -9,6 +9,7 @@ import { runCliHere } from '../../support/cli-here.ts'
 import { startFakeHost } from '../../support/fake-host.ts'
 import { fakeSystemd } from '../../support/fake-systemd.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { play } from '../../support/transcript.ts'
 import { rareTest } from '../../support/rare.ts'
 import { fake } from '../../support/fake.ts'
 import type { Systemctl } from '../../../server/systemd/systemctl.ts'
@@ -24,29 +25,36 @@ function setUp () {
   const systemd = fakeSystemd()
   writeFileSync(path.join(cwd, 'package.json'), JSON.stringify({ name: 'shop', main: 'app.js' }))
   writeFileSync(path.join(cwd, 'app.js'), '')
-  const scope = ['--scope', 'user']
-  return { cwd, units, systemd, file: path.join(units, 'shop.service'),
+  const run = (...words: string[]) => runCliHere(words, { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } })
+  /** Of the app, for its user. */
+  const runHere = ([command, ...words]: string[]) => run(command, 'app.js', '--scope', 'user', ...words)
+  return {
+    cwd,
+    units,
+    systemd,
+    file: path.join(units, 'shop.service'),
     list: () => existsSync(units) ? readdirSync(units).sort() : [],
-    run: (...words: string[]) => runCliHere(words, { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } }),
-    install: (...words: string[]) =>
-      runCliHere(['install', 'app.js', ...scope, ...words], { cwd,
-        env: { PATH: systemd.path, XDG_CONFIG_HOME: home } }),
-    uninstall: (...words: string[]) =>
-      runCliHere(['uninstall', 'app.js', ...scope, ...words], { cwd,
-        env: { PATH: systemd.path, XDG_CONFIG_HOME: home } }) }
+    run,
+    install: (...words: string[]) => runHere(['install', ...words]),
+    /** What somebody types, and what systemd is told then. */
+    says: (transcript: string) => play(transcript, runHere, systemd.calls)
+  }
 }
 
 describe('clusterdeck install', { concurrency: true }, () => {
   test('writes the unit, enables and starts it; a second time it finds that so; uninstall takes it back', async () => {
-    const { cwd, file, list, systemd, install, uninstall } = setUp()
-    const first = await install('--workers', '3', '--', '--port', '80')
-    assert.equal(first.code, 0, first.stderr)
-    assert.deepEqual(systemd.calls(), ['systemctl --user daemon-reload', 'systemctl --user enable shop.service',
-      'systemctl --user start shop.service'])
-    assert.match(first.stdout,
-      new RegExp(
-        `^shop\\.service is installed and runs: ${file}\n {2}status +clusterdeck status --data-dir ${cwd}/\\.clusterdeck\n`
-      ))
+    const { cwd, file, list, systemd, says } = setUp()
+    systemd.linger()
+    await says(`
+      $ install --workers 3 -- --port 80
+      shop.service is installed and runs: ${file}
+        status     clusterdeck status --data-dir ${cwd}/.clusterdeck
+        deploy     systemctl --user reload shop.service
+        log        journalctl --user -u shop.service
+        uninstall  clusterdeck uninstall --name shop --scope user
+      > systemctl --user daemon-reload
+      > systemctl --user enable shop.service
+      > systemctl --user start shop.service`)
     const unit = readFileSync(file, 'utf8')
     assert.match(unit,
       new RegExp(
@@ -55,47 +63,45 @@ describe('clusterdeck install', { concurrency: true }, () => {
     assert.match(unit, /\nWantedBy=default\.target\n/)
     assert.doesNotMatch(unit,
       /^(User|DynamicUser|StateDirectory|ProtectSystem|CapabilityBoundingSet|PrivateTmp|ReadWritePaths)=/m)
-
-    const second = await install('--workers', '3', '--', '--port', '80')
-    assert.deepEqual([second.code, second.stdout.split('\n')[0]], [0,
-      `shop.service is already installed, and runs: ${file}`])
+    await says(`
+      $ install --workers 3 -- --port 80
+      shop.service is already installed, and runs: ${file}
+      …`)
     assert.equal(readFileSync(file, 'utf8'), unit)
-    systemd.calls()
-
-    assert.deepEqual(await uninstall(), { code: 0, stdout: `shop.service is stopped and removed: ${file}\n`,
-      stderr: '' })
-    assert.deepEqual(systemd.calls(), ['systemctl --user disable --now shop.service', 'systemctl --user daemon-reload'])
+    await says(`
+      $ uninstall
+      shop.service is stopped and removed: ${file}
+      > systemctl --user disable --now shop.service
+      > systemctl --user daemon-reload
+      $ uninstall
+      shop.service is not installed for this user (for the system: --scope system)`)
     assert.deepEqual([list(), systemd.isActive], [[], false])
-    assert.deepEqual(await uninstall(), { code: 0,
-      stdout: 'shop.service is not installed for this user (for the system: --scope system)\n', stderr: '' })
-    assert.deepEqual(systemd.calls(), [])
   })
 
   test('--dry-run prints the unit and the commands, and does nothing, also where there is no systemd', async () => {
-    const { list, systemd, file, install, uninstall } = setUp()
+    const { list, systemd, file, install, says } = setUp()
     systemd.failAt('show', 'System has not been booted with systemd')
-    const { code, stdout } = await install('--dry-run', '--socket', '3000')
-    assert.equal(code, 0)
-    assert.ok(
-      stdout.startsWith(
-        `# ${file}\n# Written by "clusterdeck install"; "clusterdeck uninstall" takes it back.\n[Unit]\n`
-      )
-    )
-    assert.ok(
-      stdout.endsWith(
-        '\n# then\n# systemctl --user daemon-reload\n# systemctl --user enable shop.service shop.socket\n# systemctl --user start shop.socket shop.service\n'
-      )
-    )
-    assert.deepEqual([list(), systemd.calls()], [[], []])
+    await says(`
+      $ install --dry-run --socket 3000
+      # ${file}
+      # Written by "clusterdeck install"; "clusterdeck uninstall" takes it back.
+      [Unit]
+      …
+      # then
+      # systemctl --user daemon-reload
+      # systemctl --user enable shop.service shop.socket
+      # systemctl --user start shop.socket shop.service`)
+    assert.deepEqual(list(), [])
     systemd.failAt('show', null)
     await install('--socket', '3000')
     systemd.calls()
-    const removal = await uninstall('--dry-run')
-    assert.equal(removal.stdout,
-      `systemctl --user disable --now shop.service shop.socket\nsystemctl --user daemon-reload\nrm ${file}\nrm ${
-        file.replace('.service', '.socket')
-      }\n`)
-    assert.deepEqual([list().length, systemd.calls()], [2, []])
+    await says(`
+      $ uninstall --dry-run
+      systemctl --user disable --now shop.service shop.socket
+      systemctl --user daemon-reload
+      rm ${file}
+      rm ${file.replace('.service', '.socket')}`)
+    assert.equal(list().length, 2)
   })
 
   test('the service of a package keeps its place, unless it is forced', async () => {
@@ -110,80 +116,98 @@ describe('clusterdeck install', { concurrency: true }, () => {
   })
 
   test('other units of its name stay, unless it is forced; a socket that is wanted no more goes then', async () => {
-    const { file, list, units, systemd, install, uninstall } = setUp()
+    const { file, list, units, systemd, says } = setUp()
+    systemd.linger()
     mkdirSync(units, { recursive: true })
     writeFileSync(file, '[Service]\nExecStart=/bin/true\n')
-    const refused = await install()
-    assert.deepEqual([refused.code, refused.stderr], [1,
-      `clusterdeck: ${units} has other units of this name already: shop.service; --force replaces them, --name gives another name\n`])
-    assert.deepEqual(await uninstall(), { code: 1, stdout: '',
-      stderr: `clusterdeck: ${file}: not written by "clusterdeck install"; --force removes it all the same\n` })
+    await says(`
+      $ install
+      ! clusterdeck: ${units} has other units of this name already: shop.service; --force replaces them, --name gives another name
+      = 1
+      $ uninstall
+      ! clusterdeck: ${file}: not written by "clusterdeck install"; --force removes it all the same
+      = 1`)
     assert.equal(readFileSync(file, 'utf8'), '[Service]\nExecStart=/bin/true\n')
-    assert.deepEqual(systemd.calls(), [])
-
-    assert.equal((await install('--force', '--socket', '3000')).stdout.split(':')[0],
-      'shop.service is replaced and runs')
+    await says(`
+      $ install --force --socket 3000
+      shop.service is replaced and runs: ${file}
+      …`)
     assert.deepEqual(list(), ['shop.service', 'shop.socket'])
-    systemd.calls()
-    assert.equal((await install()).code, 1)
-    assert.equal((await install('--force')).code, 0)
-    assert.deepEqual([list(), systemd.calls().at(-1)], [['shop.service'], 'systemctl --user restart shop.service'])
+    await says(`
+      $ install
+      ! clusterdeck: ${units} has other units of this name already: …
+      = 1
+      $ install --force
+      shop.service is replaced and runs: ${file}
+      …
+      > systemctl --user restart shop.service`)
+    assert.deepEqual(list(), ['shop.service'])
   })
 
   for (const verb of ['daemon-reload', 'enable', 'start']) {
     const testIt = verb === 'start' ? test : rareTest
     testIt(`after a failure at "${verb}" nothing is left`, async () => {
-      const { list, systemd, install } = setUp()
+      const { list, systemd, install, says } = setUp()
       systemd.failAt(verb, 'Job for shop.service failed because\nthe control process exited')
-      const { code, stdout, stderr } = await install()
-      assert.deepEqual([code, stdout], [1, ''])
-      assert.match(stderr,
-        new RegExp(
-          `^clusterdeck: systemctl --user ${verb}( shop\\.service)? failed: Job for shop\\.service failed because the control process exited; nothing is installed, everything is as it was before; journalctl --user -u shop\\.service says more\n$`
-        ))
+      await says(`
+        $ install
+        ! clusterdeck: systemctl --user ${verb}… failed: Job for shop.service failed because the control process exited; nothing is installed, everything is as it was before; journalctl --user -u shop.service says more
+        …
+        > systemctl --user disable --now shop.service
+        …
+        = 1`)
       assert.deepEqual([list(), systemd.isActive], [[], false])
-      assert.ok(systemd.calls().includes('systemctl --user disable --now shop.service'))
       systemd.failAt(verb, null)
       assert.equal((await install()).code, 0)
     })
   }
 
   test('after a failure to replace it what was there before is back, and runs', async () => {
-    const { file, systemd, install } = setUp()
+    const { file, systemd, install, says } = setUp()
     await install()
+    systemd.calls()
     const before = readFileSync(file, 'utf8')
     systemd.failAt('enable', 'no')
-    assert.equal((await install('--force', '--workers', '9')).code, 1)
+    await says(`
+      $ install --force --workers 9
+      ! clusterdeck: …
+      …
+      > systemctl --user daemon-reload
+      > systemctl --user reset-failed shop.service
+      > systemctl --user restart shop.service
+      = 1`)
     assert.equal(readFileSync(file, 'utf8'), before)
-    assert.deepEqual(systemd.calls().slice(-3), ['systemctl --user daemon-reload',
-      'systemctl --user reset-failed shop.service', 'systemctl --user restart shop.service'])
     assert.ok(systemd.isActive)
   })
 
   rareTest('one that cannot be stopped stays installed', async () => {
-    const { list, systemd, install, uninstall } = setUp()
+    const { list, systemd, install, says } = setUp()
     await install()
+    systemd.calls()
     systemd.failAt('disable', 'Failed to connect to bus')
-    assert.deepEqual(await uninstall(), { code: 1, stdout: '',
-      stderr: 'clusterdeck: systemctl --user disable --now shop.service failed: Failed to connect to bus\n' })
+    await says(`
+      $ uninstall
+      ! clusterdeck: systemctl --user disable --now shop.service failed: Failed to connect to bus
+      > systemctl --user disable --now shop.service
+      = 1`)
     assert.deepEqual(list(), ['shop.service'])
   })
 
   test('a deck that runs already is in the way, one that systemd runs is not', async () => {
     const { cwd, list, install } = setUp()
     mkdirSync(path.join(cwd, '.clusterdeck'), { mode: 0o700 })
-    writeFileSync(path.join(cwd, '.clusterdeck', 'master.json'),
-      JSON.stringify({ pid: process.pid, adminUrl: 'http://127.0.0.1:9777', startedAt: '' }))
-    const refused = await install()
-    assert.deepEqual([refused.code, refused.stderr], [1,
-      `clusterdeck: a deck (pid ${process.pid}) already runs on ${cwd}/.clusterdeck: first run "clusterdeck stop --data-dir ${cwd}/.clusterdeck"\n`])
+    const announce = (pid: number) =>
+      writeFileSync(path.join(cwd, '.clusterdeck', 'master.json'),
+        JSON.stringify({ pid, adminUrl: 'http://127.0.0.1:9777', startedAt: '' }))
+    announce(process.pid)
+    assert.deepEqual(await install(), { code: 1, stdout: '',
+      stderr:
+        `clusterdeck: a deck (pid ${process.pid}) already runs on ${cwd}/.clusterdeck: first run "clusterdeck stop --data-dir ${cwd}/.clusterdeck"\n` })
     assert.deepEqual(list(), [])
-    writeFileSync(path.join(cwd, '.clusterdeck', 'master.json'),
-      JSON.stringify({ pid: 2 ** 22 + 1, adminUrl: 'http://127.0.0.1:9777', startedAt: '' }))
-    assert.equal((await install()).code, 0)
-    writeFileSync(path.join(cwd, '.clusterdeck', 'master.json'),
-      JSON.stringify({ pid: process.pid, adminUrl: 'http://127.0.0.1:9777', startedAt: '' }))
-    assert.equal((await install()).code, 0)
+    for (const pid of [2 ** 22 + 1, process.pid]) {
+      announce(pid)
+      assert.equal((await install()).code, 0)
+    }
   })
 
   test('says how it starts at boot, unless it does already', async () => {
@@ -195,10 +219,12 @@ describe('clusterdeck install', { concurrency: true }, () => {
   })
 
   test('without systemd, or without its command, it says so', async () => {
-    const { list, systemd, install, cwd } = setUp()
+    const { list, systemd, says, cwd } = setUp()
     systemd.failAt('show', 'Failed to connect to bus: No medium found')
-    assert.equal((await install()).stderr,
-      'clusterdeck: no systemd to ask here: Failed to connect to bus: No medium found; a service manager of one\'s own is there after a login of its user, not after su or sudo\n')
+    await says(`
+      $ install
+      ! clusterdeck: no systemd to ask here: Failed to connect to bus: No medium found; a service manager of one's own is there after a login of its user, not after su or sudo
+      = 1`)
     const { code, stderr } = await runCliHere(['install', '--scope', 'user'], { cwd, env: { PATH: '/nowhere' } })
     assert.deepEqual([code, stderr.split(';')[0]], [1, 'clusterdeck: no systemd to ask here: systemctl was not found'])
     assert.deepEqual(list(), [])
@@ -251,18 +277,17 @@ describe('clusterdeck install', { concurrency: true }, () => {
     assert.equal(stdout, '--scope system: expected root, received the user 54321; use sudo, or --scope user\n')
   })
 
-  for (const [words, message] of [[['--scope', 'all'],
-    'clusterdeck: --scope: expected one of system, user, received "all"\n'], [['--scope', 'user', '--user', 'web'],
-    'clusterdeck: --user: expected nothing with --scope user, where the service runs as its owner, received "web"\n'], [
-    ['--name', 'a/b'],
-    'clusterdeck: --name: expected a name of letters, digits and . _ -, received "a/b"\n'
-  ]] as [string[], string][]) {
-    test(`${JSON.stringify(words)}: one clear line, exit code 2`, async () => {
-      const { run, list } = setUp()
-      assert.deepEqual(await run('install', 'app.js', ...words), { code: 2, stdout: '', stderr: message })
-      assert.deepEqual(list(), [])
-    })
-  }
+  test('a wrong option is one clear line, and installs nothing', async () => {
+    const { list, run } = setUp()
+    await play(`
+      $ install app.js --scope all
+      !! --scope: expected one of system, user, received "all"
+      $ install app.js --scope user --user web
+      !! --user: expected nothing with --scope user, where the service runs as its owner, received "web"
+      $ install app.js --name a/b
+      !! --name: expected a name of letters, digits and . _ -, received "a/b"`, (words) => run(...words))
+    assert.deepEqual(list(), [])
+  })
 
   rareTest('without an entry it is about the host, with what is said of the host', async () => {
     const { units, run, systemd, list } = setUp()
