@@ -18,13 +18,12 @@ import { stopUnit, unitAround } from '../systemd/unit-of.ts'
 import { scriptPath } from '../system/built.ts'
 import { processOf, programAt, turnsOfPm2, type Adoptable } from './adoptable.ts'
 import { createTools } from './context.ts'
-import { callHost } from './host.ts'
-import { ensureHost } from './host-start.ts'
+import { meetHost } from './host-start.ts'
 import { showApps } from './ls.ts'
 import { checkedDuration, misuse, timeoutOf } from './usage.ts'
 import type { Readable } from 'node:stream'
 import type { Terminal } from './program.ts'
-import type { ApiClient, Deadline } from './api-client.ts'
+import type { ApiClient } from './api-client.ts'
 import type { NewAdoption } from '../api/host.ts'
 
 export type Options = { pm2?: true | string[], pid?: string, port?: string, workers?: string, name?: string,
@@ -81,7 +80,7 @@ export async function adoptPrograms (folder: string | undefined, options: Option
       if (turns.length > 1) tell(`${name} does not move: ${error.message}`)
     }
   }
-  if (met && names.length > 0) await showApps(names, { ...await met, answer })
+  if (met && names.length > 0) await showApps(names, { ...await met, terminal, answer })
   if (problems.length > 0)
     throw turns.length === 1
       ? problems[0].error
@@ -107,11 +106,6 @@ async function takeTurn (find: () => Promise<Adoptable>, how: How): ReturnType<t
   } finally {
     takeover.close()
   }
-}
-
-async function meetHost (deadline: Deadline, terminal: Terminal) {
-  const { master } = await ensureHost({ ...deadline, terminal })
-  return { host: callHost(master, { env: terminal.env, ...deadline }), url: master.url, terminal }
 }
 
 /** @returns `app`: what the host calls it; `late`: the program has not ended */

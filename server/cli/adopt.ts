@@ -5,8 +5,7 @@ import { disableText, unitOf } from '../systemd/unit-of.ts'
 import { createApiClient, nullOn, waitUntil, type ApiClient } from './api-client.ts'
 import { createTools } from './context.ts'
 import { findMaster, findMasterAt, withoutPlace, type Master } from './find-master.ts'
-import { callHost } from './host.ts'
-import { ensureHost } from './host-start.ts'
+import { meetHost } from './host-start.ts'
 import { showApps } from './ls.ts'
 import { misuse, timeoutOf } from './usage.ts'
 import type { Terminal } from './program.ts'
@@ -33,8 +32,7 @@ export async function adoptCommand (folder: string | undefined, options: AdoptOp
   const unit = unitOf(pid)
   const deck = createApiClient(master, { ...deadline, findAgain: () => findMasterAt(master.dataDir, terminal) })
   await deck.get('/status')
-  const { master: running } = await ensureHost({ ...deadline, terminal })
-  const host = callHost(running, { env, ...deadline })
+  const { host, url } = await meetHost(deadline, terminal)
   const { id, name } = await send(deck, host, options.name)
   const { answer, tell } = createTools({ json: options.json }, terminal)
   if (unit) tell(disableText(unit))
@@ -42,7 +40,7 @@ export async function adoptCommand (folder: string | undefined, options: AdoptOp
     return answer(await host.get(`/host/adoptions/${id}`), () => `${name} moves into the host`)
   tell(`${name} moves into the host: its new workers start beside the old ones`)
   await untilMoved(host, id)
-  await showApps([name], { host, url: running.url, terminal, answer })
+  await showApps([name], { host, url, terminal, answer })
 }
 
 /** @returns of the deck */

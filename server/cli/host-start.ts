@@ -9,8 +9,8 @@ import { hostFolder } from '../system/host-folder.ts'
 import { makeFolders } from '../system/make-folders.ts'
 import { oneLine } from '../system/one-line.ts'
 import { withoutOwnVariables } from '../system/own-variables.ts'
-import { nullOn, type Deadline } from './api-client.ts'
-import { findHost } from './host.ts'
+import { nullOn, type ApiClient, type Deadline } from './api-client.ts'
+import { callHost, findHost } from './host.ts'
 import { checkAnswers } from './reachable.ts'
 import { flagOf } from './start.ts'
 import type { Master } from './find-master.ts'
@@ -65,6 +65,12 @@ export async function ensureHost (how: How): Promise<{ master: Master, child: Ch
   const started = await startHost(how)
   if (started.child) stderr.write(`clusterdeck: the host is started: ${started.master.url}\n`)
   return started
+}
+
+/** Finds or starts the host of this user. Returns `url`: of its page. */
+export async function meetHost (deadline: Deadline, terminal: Terminal): Promise<{ host: ApiClient, url: string }> {
+  const { master } = await ensureHost({ ...deadline, terminal })
+  return { host: callHost(master, { env: terminal.env, ...deadline }), url: master.url }
 }
 
 async function startHost (

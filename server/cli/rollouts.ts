@@ -3,6 +3,7 @@ import { DeckError, isErrorCode } from '../errors.ts'
 import { previewFacts } from '../preview-facts.ts'
 import { oneLine, readableText } from '../system/one-line.ts'
 import { variablesOf } from './app-orders.ts'
+import { nullOn } from './api-client.ts'
 import { callHost, findHost } from './host.ts'
 import { rolloutText, linesOf } from './output.ts'
 import { createProgress } from './progress.ts'
@@ -46,11 +47,10 @@ export function rolloutCommand (kind: 'restart' | 'deploy' | 'rollback') {
 /** Begins a rollout; with --wait-for-turn once no other rollout of the app runs. */
 async function beginInTurn (order: object, { api, options, tell }: Context): Promise<Rollout> {
   for (let told = 0;;) {
-    try {
-      return await api.post<Rollout>('/rollouts', order)
-    } catch (error) {
-      if (!options.waitForTurn || !(error instanceof DeckError) || error.code !== 'rollout-running') throw error
-    }
+    const begun = await api.post<Rollout>('/rollouts', order).catch(
+      options.waitForTurn ? nullOn('rollout-running') : undefined
+    )
+    if (begun) return begun
     const { rollout } = await api.get<Status>('/status')
     // It has ended meanwhile.
     if (rollout === null) continue
@@ -81,14 +81,11 @@ async function takeVariables ({ master: { app }, options, env, tell }: Context) 
     return
   }
   const isDry = !updateEnv || dryRun === true
-  const { variables } = await callHost(host, { env }).put<{ variables: string[] }>(
-    `/apps/${app.name}/variables?dryRun=${isDry}`,
-    { env: variablesOf(env) }
-  ).catch((error) => {
-    // Who may only deploy is told nothing of them.
-    if (!updateEnv && error instanceof DeckError) return { variables: [] }
-    throw error
-  })
+  // Who may only deploy is told nothing of them.
+  const { variables } =
+    await callHost(host, { env }).put<{ variables: string[] }>(`/apps/${app.name}/variables?dryRun=${isDry}`, {
+      env: variablesOf(env)
+    }).catch(updateEnv ? undefined : nullOn()) ?? { variables: [] }
   const shown = variables.slice(0, SHOWN_VARIABLES).join(', ') + (variables.length > SHOWN_VARIABLES ? ', …' : '')
   if (shown === '') return
   if (updateEnv) return tell(`takes the variables of this shell: ${shown}`)

@@ -88,9 +88,9 @@ const TRANSCRIPTS: Record<string, string> = { 'status prints the cluster and its
     ! clusterdeck: Release r9 does not exist
     = 1`, '--timeout ends the wait with 124': `
     $ deploy --wait --timeout 300ms
-    ! rollout 1 (deploy) started
+    …
     ! clusterdeck: not done within 300 ms (--timeout)
-    > rollout {"kind":"deploy","client":"cli"}
+    …
     = 124`, 'scale refuses what is no count': `
     $ scale 0
     !! scale: expected an integer from 1 to 256, received "0"
