@@ -125,8 +125,8 @@ function otherCommands (program: DeckCommand, { argv, terminal }: Typed): Readon
 export async function addClientCommands (program: DeckCommand, typed: Typed, isWanted: (name: string) => boolean) {
   const client = clientCommands(appArguments(typed.argv).args ?? [])
   const others = otherCommands(program, typed)
-  for (const name of COMMAND_NAMES) {
-    if (!Object.hasOwn(client, name) && !Object.hasOwn(others, name)) continue
+  const placeOf = (name: string) => COMMAND_NAMES.indexOf(name)
+  for (const name of Object.keys({ ...client, ...others }).sort((one, other) => placeOf(one) - placeOf(other))) {
     const command = Object.hasOwn(client, name)
       ? addCommand(program, name, client[name], typed)
       : addOther(program, name, others[name], typed)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { beforeSeparator } from '../../../server/cli/arguments.ts'
+import { COMMAND_NAMES } from '../../../server/cli/command-words.ts'
 import { alignTables, commandsOf, DeckCommand } from '../../../server/cli/help.ts'
 import { createProgram, type Terminal } from '../../../server/cli/program.ts'
 import { runCommandLine } from '../../../server/command-line.ts'
@@ -26,6 +27,11 @@ test('help lists the commands and the topics of the manual', async () => {
     for (const { name, about } of manualPages())
       assert.match(stdout, new RegExp(`^  ${name} +${about.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`, 'm'))
   }
+})
+
+test('each block of words is a command, in the same order', async () => {
+  const { commands } = await createProgram(['help'], fake({}), { exitCode: 0 })
+  assert.deepEqual(commands.map((command) => command.name()), COMMAND_NAMES)
 })
 
 test('help of a topic prints its page', async () => {
