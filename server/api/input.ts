@@ -141,7 +141,7 @@ export function readBy<T> (parse: (text: string) => T | null) {
 }
 
 function flawsOf (schema: z.ZodObject, input: unknown, { issues }: z.ZodError): Flaw[] {
-  return issues.flatMap((issue) =>
+  const flaws = issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
       ? issue.keys.map((key) => ({ path: [...issue.path, key].join('.'),
         expected: unknownName(key, Object.keys(Object(fieldAt(schema, issue.path)).shape)),
@@ -151,7 +151,11 @@ function flawsOf (schema: z.ZodObject, input: unknown, { issues }: z.ZodError): 
         received: isSecret(schema, issue.path)
           ? 'something that is not shown'
           : quoteValue(valueAt(input, issue.path)) }]
-  ).slice(0, MAX_FLAWS)
+  )
+  // Several checks may refuse one field, in the same words.
+  const isSaid = (flaw: Flaw, at: number) =>
+    flaws.slice(0, at).some(({ path, expected }) => path === flaw.path && expected === flaw.expected)
+  return flaws.filter((flaw, at) => !isSaid(flaw, at)).slice(0, MAX_FLAWS)
 }
 
 /** Of names that are too many to be listed, the one that may be meant. */

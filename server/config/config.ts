@@ -338,11 +338,12 @@ export async function restoredConfig ({ values, origins }: StoredConfig): Promis
 }
 
 function fromFlags (flags: Record<string, unknown>, folder: string): Sources {
+  // What a config file alone can set is no flag, and none is proposed for it.
+  const known = OPTIONS.filter(({ kind }) => kind !== 'file')
   return Object.entries(flags).filter(([, value]) => value !== undefined).map(([key, value]) => {
-    const option = OPTIONS.find((each) => each.key === key && each.kind !== 'file')
+    const option = known.find((each) => each.key === key)
     if (!option)
-      throw new DeckError('unknown-option',
-        `unknown option "${key}"${didYouMean(key, OPTIONS.map((each) => each.key))}`)
+      throw new DeckError('unknown-option', `unknown option "${key}"${didYouMean(key, known.map((each) => each.key))}`)
     return givenOf(option, value, { source: 'flag', from: key === 'entry' ? 'entry' : option.flag, folder })
   })
 }

@@ -35,7 +35,7 @@ export function toWorkerRow<W extends Worker> (worker: W) {
 function kindOf ({ state, crashLooping, finished, keptUntil }: Worker): string {
   if (keptUntil) return 'kept'
   if (finished?.succeeded === false) return 'ended'
-  return crashLooping && !finished ? 'crash-looping' : state
+  return crashLooping && !finished && state !== 'held' ? 'crash-looping' : state
 }
 
 /** Marks a row that follows another one of the same slot. */

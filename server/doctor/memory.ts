@@ -46,8 +46,9 @@ export const checkMemory: Check = (facts) => {
       isTooMuch ? `The workers do not fit into memory: ${said}` : `A deploy does not fit into memory: ${said}`,
       isTooMuch
         ? 'The kernel kills processes when memory is used up, with all requests that they have.'
-        : `A deploy runs ${beside} more workers at the same time; when memory is used up, the kernel kills some with all their requests.`,
-      mend)
+        : `A deploy runs ${beside} more ${
+          beside === 1 ? 'worker' : 'workers'
+        } at the same time; when memory is used up, the kernel kills some with all their requests.`, mend)
   ]
 }
 

@@ -24,9 +24,14 @@ export const checkSharedState: Check = (facts) => {
 }
 
 function ofUnanswered ({ library, message }: { library: string | null, message: string }) {
-  return finding('unanswered', 'warning', library === null ? message : `${library} talks to a primary of the app's own`,
+  return finding(
+    'unanswered',
+    'warning',
+    library === null ? message : `${library} talks to a primary of the app's own`,
     'Nobody answers it, so what the workers are to share is not shared.',
-    library === null ? [] : [inCode(message.slice(message.lastIndexOf(': ') + 2))])
+    // The advice stands behind what the library has done, and may have a colon too.
+    library === null ? [] : [inCode(message.replace(/^.*? under clusterdeck: /, ''))]
+  )
 }
 
 function ofSocketIo (facts: Facts) {

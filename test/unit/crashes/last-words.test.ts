@@ -1,179 +1,39 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { fingerprintOf } from '../../../server/crashes/recorder.ts'
 import { faultIn, lastLinesOf, noteFrom } from '../../../server/crashes/last-words.ts'
 import { toRecord } from '../../../server/crashes/record.ts'
+import { assertGolden } from '../../support/golden.ts'
 
-/** As the runtimes have written it. */
-const TRACES: { language: string, text: string, error: string, causes?: string[], own: string[], others?: number }[] = [
-  { language: 'Python', text: `Traceback (most recent call last):
-  File "/srv/r1/app.py", line 6, in start
-    load('{bad')
-  File "/usr/lib/python3.11/json/__init__.py", line 346, in loads
-    return _default_decoder.decode(s)
-           ^^^^^^^^^^^^^^^^^^^^^^^^^^
-json.decoder.JSONDecodeError: Expecting value: line 1 column 2 (char 1)
+const GOLDEN = readFileSync(new URL('golden/last-words.txt', import.meta.url), 'utf8')
+/** What the runtimes have written, by language. */
+const TRACES = new Map(GOLDEN.split(/^# /m).slice(2).map((section) => {
+  const [language, ...lines] = section.split('\n')
+  const words = lines.slice(0, lines.indexOf('→')).map((line) => line.slice(2))
+  return [language, words.join('\n').replaceAll(String.raw`\u001b`, '\u001b')]
+}))
+const [PYTHON, GO, RUST] = ['Python', 'Go', 'Rust without a backtrace'].map((language) => TRACES.get(language) ?? '')
 
-The above exception was the direct cause of the following exception:
-
-Traceback (most recent call last):
-  File "/srv/r1/.venv/lib/python3.11/site-packages/uvicorn/main.py", line 9, in main
-    run()
-  File "/srv/r1/shop/app.py", line 8, in start
-    raise RuntimeError('no config\\nsecond line') from e
-RuntimeError: no config
-second line
-ERROR:    Application startup failed. Exiting.`, error: 'RuntimeError: no config\nsecond line',
-    causes: ['json.decoder.JSONDecodeError: Expecting value: line 1 column 2 (char 1)'], own: ['start shop/app.py:8'],
-    others: 1 },
-  { language: 'Python that cannot be parsed',
-    text: '  File "/srv/r1/app.py", line 1\n    def x(\n         ^\nSyntaxError: \'(\' was never closed',
-    error: 'SyntaxError: \'(\' was never closed', own: ['null app.py:1'] },
-  { language: 'a group of Python', text: `  + Exception Group Traceback (most recent call last):
-  |   File "/srv/r1/app.py", line 2, in main
-  |     raise ExceptionGroup('several', [error])
-  | ExceptionGroup: several (1 sub-exception)
-  +-+---------------- 1 ----------------
-    | Traceback (most recent call last):
-    |   File "/srv/r1/app.py", line 9, in work
-    |     raise ValueError('boom')
-    | ValueError: boom
-    +------------------------------------`, error: 'ValueError: boom', own: ['work app.py:9'] },
-  { language: 'Python with faulthandler', text: `Fatal Python error: Segmentation fault
-
-Current thread 0x00007f84cb9eab80 (most recent call first):
-  File "/root/.pyenv/versions/3.11.7/lib/python3.11/ctypes/__init__.py", line 519 in string_at
-  File "/srv/r1/app.py", line 3 in f`, error: 'Fatal Python error: Segmentation fault', own: ['f app.py:3'],
-    others: 1 },
-  { language: 'Go', text: `panic: first [recovered]
-\tpanic: again first
-[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x626fb1]
-
-goroutine 1 [running]:
-main.main.func1()
-\t/srv/r1/main.go:12 +0x5b
-panic({0x6a5c80?, 0x729120?})
-\t/usr/local/go/src/runtime/panic.go:860 +0x13a
-github.com/gin-gonic/gin.(*Context).Next(0xc000)
-\t/root/go/pkg/mod/github.com/gin-gonic/gin@v1.9.1/context.go:174 +0x2b
-example.com/shop/cart.(*Cart).Add(...)
-\texample.com/shop/cart/cart.go:7
-created by net/http.(*Server).Serve in goroutine 1
-\t/usr/local/go/src/net/http/server.go:3285 +0x4b4
-exit status 2`, error: 'panic: again first', causes: ['panic: first'],
-    own: ['main.main.func1 main.go:12', 'example.com/shop/cart.(*Cart).Add example.com/shop/cart/cart.go:7'],
-    others: 2 },
-  { language: 'a fatal error of Go',
-    text:
-      'fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [chan receive]:\nmain.main()\n\t/srv/r1/main.go:4 +0x1d\n\ngoroutine 7 [select]:\nmain.other()\n\t/srv/r1/main.go:9 +0x1d',
-    error: 'fatal error: all goroutines are asleep - deadlock!', own: ['main.main main.go:4'] },
-  { language: 'Java', text: `Exception in thread "main" java.lang.IllegalStateException: no store
-\tat com.shop.Server$Store.open(Server.java:4)
-\tat org.springframework.boot.SpringApplication.run(SpringApplication.java:300)
-\tat com.shop.Server.main(Server.java:7)
-Caused by: java.lang.IndexOutOfBoundsException: Index: 3 Size: 1
-\tat java.base/java.util.ImmutableCollections$List12.get(ImmutableCollections.java:585)
-\t... 2 more`, error: 'java.lang.IllegalStateException: no store',
-    causes: ['java.lang.IndexOutOfBoundsException: Index: 3 Size: 1'],
-    own: ['com.shop.Server$Store.open com/shop/Server.java:4', 'com.shop.Server.main com/shop/Server.java:7'],
-    others: 1 },
-  { language: 'Rust', text: `
-thread 'main' (27180) panicked at src/main.rs:2:326:
-called \`Result::unwrap()\` on an \`Err\` value: Os { code: 98 }
-stack backtrace:
-   0: __rustc::rust_begin_unwind
-             at /rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/std/src/panicking.rs:689:5
-   4: shop::main
-             at ./src/main.rs:2:326
-note: Some details are omitted, run with \`RUST_BACKTRACE=full\` for a verbose backtrace.`,
-    error: 'panic: called `Result::unwrap()` on an `Err` value: Os { code: 98 }', own: ['shop::main src/main.rs:2'],
-    others: 1 },
-  { language: 'Rust without a backtrace',
-    text:
-      'thread \'main\' panicked at src/main.rs:2:5:\nboom\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace',
-    error: 'panic: boom', own: ['null src/main.rs:2'] },
-  { language: 'old Rust', text: 'thread \'main\' panicked at \'boom\', src/main.rs:2:5', error: 'panic: boom',
-    own: ['null src/main.rs:2'] },
-  { language: 'Bun', text: `1 | console.error(new Error('logged'))
-                      ^
-error: logged
-      at /srv/r1/app.js:1:19
-
-3 | async function later () {
-4 |   throw new RangeError('fatal')
-              ^
-RangeError: fatal
- syscall: "listen",
-   errno: 0,
-
-      at later (/srv/r1/app.js:4:11)
-      at run (/srv/r1/node_modules/hono/dist/hono.js:9:1)
-
-Bun v1.4.5 (Linux x64)`, error: 'RangeError: fatal', own: ['later app.js:4'], others: 1 },
-  { language: 'Bun without a module',
-    text: 'error: Cannot find module \'./nope.js\' from \'/srv/r1/d.mjs\'\n\nBun v1.4.5 (Linux x64)',
-    error: 'Error: Cannot find module \'./nope.js\' from \'/srv/r1/d.mjs\'', own: [] },
-  { language: 'Deno, in colours',
-    text: `\u001b[0m\u001b[1m\u001b[31merror\u001b[0m: Uncaught (in promise) TypeError: no config
-function load (x) { throw new TypeError('no config', { cause: new Error('inner') }) }
-\u001b[0m\u001b[31m                          ^\u001b[0m
-    at \u001b[0m\u001b[1m\u001b[3mload\u001b[0m (file:///srv/r1/app.ts:1:27)
-    at listen (ext:deno_net/01_net.js:1:7011)
-Caused by: Error: inner
-    at load (file:///srv/r1/app.ts:1:63)`, error: 'TypeError: no config', causes: ['Error: inner'],
-    own: ['load app.ts:1'], others: 1 },
-  { language: 'Node behind a shell', text: `/srv/r1/app.js:4
-throw new RangeError('fatal')
-^
-
-RangeError: fatal
-    at load (/srv/r1/app.js:4:7)
-    at node:internal/main/run_main_module:28:49
-
-Node.js v20.20.2`, error: 'RangeError: fatal', own: ['load app.js:4'], others: 1 },
-  { language: 'Ruby',
-    text:
-      '/srv/r1/app.rb:3:in \'Shop#load\': no config (RuntimeError)\n\tfrom /usr/lib/ruby/gems/3.3.0/gems/puma-6.4.0/lib/puma.rb:7:in `run\'\n\tfrom /srv/r1/app.rb:7:in \'<main>\'',
-    error: 'RuntimeError: no config', own: ['Shop#load app.rb:3', '<main> app.rb:7'], others: 1 },
-  { language: 'PHP', text: `PHP Fatal error:  Uncaught RuntimeException: no config in /srv/r1/index.php:3
-Stack trace:
-#0 /srv/r1/vendor/slim/slim/App.php(7): load()
-#1 /srv/r1/index.php(9): Slim\\App->run()
-#2 {main}
-  thrown in /srv/r1/index.php on line 3`, error: 'RuntimeException: no config',
-    own: ['load index.php:3', 'null index.php:9'], others: 1 },
-  { language: '.NET', text: `Unhandled exception. System.InvalidOperationException: no store
- ---> System.IO.IOException: no file
-   --- End of inner exception stack trace ---
-   at Shop.Program.Main(String[] args) in /srv/r1/Program.cs:line 5
-   at System.Threading.Tasks.Task.Wait()`, error: 'System.InvalidOperationException: no store',
-    causes: ['System.IO.IOException: no file'], own: ['Shop.Program.Main Program.cs:5'], others: 1 },
-  { language: 'an assertion of C', text: 'server: src/main.c:7: main: Assertion `c == 1\' failed.',
-    error: 'Assertion failed: c == 1', own: ['main src/main.c:7'] },
-  { language: 'C++', text: 'terminate called after throwing an instance of \'std::runtime_error\'\n  what():  boom',
-    error: 'std::runtime_error: boom', own: [] },
-  { language: 'the C library', text: 'free(): double free detected in tcache 2',
-    error: 'abort: free(): double free detected in tcache 2', own: [] }
-]
-
-for (const { language, text, error, causes = [], own, others = 0 } of TRACES) {
-  test(`the last words of ${language} are its error, with the functions of the app`, () => {
+test('the last words of a program are its error, with the functions of the app', () => {
+  const told = Array.from(TRACES, ([language, text]) => {
     const note = noteFrom(['2026-11-27 listening on 8000', ...text.split('\n')])
-    assert.ok(note)
-    assert.equal(`${note.errorName}: ${note.errorMessage}`, error)
-    assert.deepEqual(note.causes?.map(({ errorName, errorMessage }) => `${errorName}: ${errorMessage}`), causes)
     const { frames } = recordOf(text)
-    assert.deepEqual(
-      frames.filter(({ isInApp }) => isInApp).map(({ function: name, file, line }) => `${name} ${file}:${line}`),
-      own
-    )
-    assert.equal(frames.filter(({ isInApp }) => !isInApp).length, others)
+    const own = frames.filter(({ isInApp }) => isInApp)
+    const found = [`${note?.errorName}: ${note?.errorMessage}`,
+      ...note?.causes?.map(({ errorName, errorMessage }) => `caused by ${errorName}: ${errorMessage}`) ?? [],
+      ...own.map(({ function: name, file, line }) => `in ${name} (${file}:${line})`),
+      ...frames.length > own.length ? [`frames of others: ${frames.length - own.length}`] : []]
+    const section = GOLDEN.slice(GOLDEN.indexOf(`\n# ${language}\n`)).split('\n→\n', 1)[0]
+    return [section, '→', ...found.join('\n').split('\n').map((line) => `  ${line}`)].join('\n')
   })
-}
+  assert.ok(told.length > 15)
+  assertGolden(import.meta, 'last-words', [GOLDEN.split('\n', 1)[0], ...told].join('\n'))
+})
 
 test('an error that a program has lived with, or that it only tells of, is not why it ended', () => {
-  const python = TRACES[0].text.split('\n')
+  const python = PYTHON.split('\n')
   assert.equal(noteFrom([...python, ...Array.from({ length: 30 }, (_, n) => `answered request ${n}`)]), null)
   assert.equal(
     noteFrom(['2026/11/27 01:00:00 http: panic serving 127.0.0.1:5: boom',
@@ -181,8 +41,8 @@ test('an error that a program has lived with, or that it only tells of, is not w
     null
   )
   assert.equal(
-    noteFrom([...python, 'Exception ignored in: <function f>', ...TRACES[0].text.split('\n').slice(0, 6),
-      'KeyError: 1'])?.errorName,
+    noteFrom([...python, 'Exception ignored in: <function f>', ...PYTHON.split('\n').slice(0, 6), 'KeyError: 1'])
+      ?.errorName,
     'RuntimeError'
   )
 })
@@ -200,17 +60,17 @@ test('words of any length and kind are read in no time', () => {
   const began = performance.now()
   // A log is read from its last 64 kB on.
   for (const text of hostile) noteFrom(Array(32).fill(text.slice(0, 2000)))
-  for (const { text } of TRACES) for (const end of hostile) noteFrom([...text.split('\n'), end])
+  for (const text of TRACES.values()) for (const end of hostile) noteFrom([...text.split('\n'), end])
   assert.ok(performance.now() - began < 5000)
-  for (const { text } of TRACES) for (const line of text.split('\n')) noteFrom([line])
+  for (const text of TRACES.values()) for (const line of text.split('\n')) noteFrom([line])
 })
 
 test('a fault of another language has one group, whatever its lines, addresses and release', () => {
-  const go = TRACES[4].text
+  const go = GO
   const group = (text: string) => fingerprintOf(recordOf(text))
   assert.equal(group(go.replace(':12', ':99').replace('0xc000', '0xc111')), group(go))
   assert.notEqual(group(go.replace('Add', 'Remove')), group(go))
-  const rust = TRACES[8].text
+  const rust = RUST
   assert.equal(group(rust.replace(':2:5', ':9:1')), group(rust))
   assert.notEqual(group(rust.replace('boom', 'no config')), group(rust), 'the file alone tells too little')
   const silent = (said: string) => fingerprintOf({ ...recordOf(''), said })

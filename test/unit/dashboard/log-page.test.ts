@@ -9,40 +9,22 @@ import { createHits, createLineFilter, toPattern } from '../../../public/log-que
 import { MAX_SHOWN_CHARS, formatCount, markHits, shownLine } from '../../../public/log-text.ts'
 import { formatPlaces, parsePlaces } from '../../../server/api/log-lines.ts'
 import { fake } from '../../support/fake.ts'
+import { assertRetold } from '../../support/golden.ts'
+import { rows } from '../../support/rows.ts'
 
 const ESC = '\u001b'
 
 describe('what is shown of a line', () => {
-  for (const [what, written, shown] of [['plain text, with its tabs', 'GET /\t200 ✓ 日本', 'GET /\t200 ✓ 日本'], [
-    'colours',
-    `${ESC}[1;32mGET${ESC}[0m / ${ESC}[38;2;1;2;3m200`,
-    'GET / 200'
-  ], ['a cursor that moves and a screen that is cleared', `a${ESC}[2J${ESC}[1;1Hb\u009b3Ac`, 'abc'], [
-    'a title and a link',
-    `${ESC}]0;title\u0007a${ESC}]8;;http://evil/${ESC}\\link${ESC}]8;;${ESC}\\`,
-    'alink'
-  ], ['a string without an end, which would hide what comes', `a${ESC}P1;2|rest\u0090rest`, 'a1;2|rest rest'], [
-    'a change of the character set, and a reset',
-    `${ESC}(0a${ESC}cb`,
-    'ab'
-  ], ['an escape that is none', `a${ESC}`, 'a '], ['other control characters', 'a\rb\u0000c\u0008d\u007fe\u2028f',
-    'a b c d e f'], ['text that would be read from right to left', 'user\u202enimda\u2066', 'user nimda ']])
-  {
-    test(what, () => {
-      const { text, cutChars } = shownLine(written)
-      assert.deepEqual({ text, cutChars }, { text: shown, cutChars: 0 })
+  test('is its text, in the looks of a fixed list', async () => {
+    await assertRetold(import.meta, 'log-lines', (line) => {
+      const { text, cutChars, tone, parts } = shownLine(JSON.parse(line))
+      assert.equal(cutChars, 0)
+      const looks = parts.filter(({ style }) => style !== '').map((part) =>
+        `${JSON.stringify(part.text)} ${part.style}`
+      )
+      return [JSON.stringify(text), ...tone ? [tone] : [], ...looks].join(', ')
     })
-  }
-
-  for (const [what, written, parts] of [['a colour until the next one', `a${ESC}[31mb${ESC}[32mc${ESC}[0md`, [['a', ''],
-    ['b', 'ansi-red'], ['c', 'ansi-green'], ['d', '']]], ['bright, bold and underlined, taken back one by one',
-    `${ESC}[1;4;94ma${ESC}[22mb${ESC}[24;39mc`, [['a', 'ansi-blue ansi-bold ansi-underline'], ['b',
-    'ansi-blue ansi-underline'], ['c', '']]], ['the nearest of 256 and of millions',
-    `${ESC}[38;5;196ma${ESC}[38;2;90;250;255mb${ESC}[38;5;11mc`, [['a', 'ansi-red'], ['b', 'ansi-cyan'], ['c',
-    'ansi-yellow']]], ['a background, and what is none', `${ESC}[48;5;1;999;38ma`, [['a', '']]]] as [string, string,
-      [string, string][]][])
-    test(`${what}: a class each, of a fixed list`, () =>
-      assert.deepEqual(shownLine(written).parts.map(({ text, style }) => [text, style]), parts))
+  })
 
   test('has only so many parts, and no class but those of the list, whatever is written', () => {
     const { parts, text } = shownLine(
@@ -54,23 +36,6 @@ describe('what is shown of a line', () => {
       fc.property(fc.array(fc.integer({ min: 0, max: 300 }), { maxLength: 8 }), (codes) =>
         shownLine(`${ESC}[${codes.join(';')}mx`).parts.every(({ style }) => /^(ansi-[a-z]+ ?)*$/.test(style)))
     )
-  })
-
-  test('of a JSON object its level, its message and its other fields, without what is obeyed', () => {
-    const { parts, tone, text } = shownLine(
-      '{"level":50,"time":1,"msg":"it \\u001b[2Jfailed\\nbadly","req":{"id":7},"user":"<b>"}'
-    )
-    assert.deepEqual([tone, text], ['tone-bad', 'ERROR it failed ⏎ badly req={"id":7} user=<b>'])
-    assert.deepEqual(parts.map(({ style }) => style), ['line-level', 'line-message', 'line-field', '', 'line-field',
-      ''])
-    assert.deepEqual(
-      ['{"severity":"WARNING","message":"m"}', '{"level":"constructor","msg":"m"}', '{"level":{},"msg":"m"}'].map((
-        line
-      ) => [shownLine(line).tone, shownLine(line).text]),
-      [['tone-warn', 'WARNING m'], ['', 'CONSTRUCTOR m'], ['', 'm level={}']]
-    )
-    for (const line of ['{"a":1}', '{"level":30', '[{"level":30}]', '{}', 'null'])
-      assert.equal(shownLine(line).text, line)
   })
 
   test('of a line without an end the beginning, and how much is left out, without half a character', () => {
@@ -127,36 +92,29 @@ describe('what is shown of a line', () => {
 })
 
 describe('the level of a line', () => {
-  for (const [level, ...lines] of [['error', '{"time":1,"level":50,"msg":"x"}', '2026-01-01 ERROR x', '[error] x',
-    'error: x', 'TypeError: x is not a function', 'FATAL', `${ESC}[31merror${ESC}[39m: x`], ['warn',
-    '{"severity":"WARNING","message":"x"}', 'time=1 level=warn msg=x', '(WARN) x'], ['info',
-    '{"level":"info","msg":"x"}', 'INFO x', 'info: x'], ['debug', '{"level":10,"msg":"x"}', '[debug] x'], ['none',
-    'GET /info 200', 'no error here', 'stock level: low', '{"level":"constructor"}', '']] as string[][])
-    test(`${level}, as it says itself`, () =>
-      assert.deepEqual(lines.map((line) => [line, levelOf(line, 'stdout')]), lines.map((line) => [line, level])))
-
-  test('is an error on stderr where it says none', () =>
-    assert.deepEqual(['    at sum (shop.js:1:1)', 'info: x'].map((line) => levelOf(line, 'stderr')), ['error', 'info']))
+  test('is what it says itself, else that of an error on stderr', async () => {
+    await assertRetold(import.meta, 'log-levels', (line) => levelOf(line, 'stdout'))
+    assert.equal(levelOf(`${ESC}[31merror${ESC}[39m: x`, 'stdout'), 'error')
+    assert.deepEqual(['    at sum (shop.js:1:1)', 'info: x'].map((line) => levelOf(line, 'stderr')), ['error', 'info'])
+  })
 })
 
 describe('what is searched for', () => {
-  for (const [q, found, not] of [['Timeout', ['a timeOUT b'], ['time out']], ['a.c', ['xa.cx'], ['abc']], [
-    '/time(d )?out/',
-    ['timed out', 'timeout'],
-    ['TIMEOUT']
-  ], ['/TIMED? OUT/i', ['time out'], ['timeout']], ['"/orders/"', ['GET /orders/1'], ['orders']], ['"level":50', [
-    '{"level":50}'
-  ], ['level 50']], ['/orders', ['GET /orders'], ['orders']], ['/api/my', ['GET /api/my'], ['api']]] as [string,
-    string[], string[]][])
-  {
-    test(`${q}`, () => {
+  test('is a text in any case, or a pattern between slashes', () => {
+    for (const [q, found, not] of rows(`
+      Timeout         → a timeOUT b      → time out
+      a.c             → xa.cx            → abc
+      /time(d )?out/  → timed out        → TIMEOUT
+      /TIMED? OUT/i   → time out         → timeout
+      "/orders/"      → GET /orders/1    → orders
+      "level":50      → {"level":50}     → level 50
+      /orders         → GET /orders      → orders
+      /api/my         → GET /api/my      → api
+    `, '→')) {
       const find = createLineFilter({ q })
-      assert.deepEqual([found, not].map((lines) => lines.map((line) => find(line, 'stdout') >= 0)), [
-        found.map(() => true),
-        not.map(() => false)
-      ])
-    })
-  }
+      assert.deepEqual([find(found, 'stdout') >= 0, find(not, 'stdout') >= 0], [true, false], q)
+    }
+  })
 
   test('is of the chosen levels', () =>
     assert.deepEqual(
@@ -243,13 +201,14 @@ describe('places in the logs', () => {
     assert.deepEqual(parsePlaces('1o4096-256e0', 'from'), places)
   })
 
-  for (const bad of ['', 'x', '1o', '1o1-', '-1o1', '1x1', '1o1,2o2', '1o-1', '1o1e5 ', '1o1\n', '9999o1',
-    `1o${'1'.repeat(16)}`, Array(513).fill('1o1').join('-')])
-  {
-    test(`are nothing else: ${JSON.stringify(bad.slice(0, 20))}`, () =>
+  test('are nothing else', () => {
+    for (const bad of ['', 'x', '1o', '1o1-', '-1o1', '1x1', '1o1,2o2', '1o-1', '1o1e5 ', '1o1\n', '9999o1',
+      `1o${'1'.repeat(16)}`, Array(513).fill('1o1').join('-')])
+    {
       assert.throws(() => parsePlaces(bad, 'from'), { code: 'invalid-query',
-        message: /^from: expected .*, received "/ }))
-  }
+        message: /^from: expected .*, received "/ }, bad.slice(0, 20))
+    }
+  })
 })
 
 function isRegular (q: string) {

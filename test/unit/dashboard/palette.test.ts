@@ -6,7 +6,8 @@ import { PAGES } from '../../../server/dashboard/pages.ts'
 import { paletteModel } from '../../../server/dashboard/palette.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { fake, type Parts } from '../../support/fake.ts'
-import type { Deck, Status, WorkerRow } from '../../../server/deck.ts'
+import { aStatus, aWorker } from '../../support/snapshots.ts'
+import type { Deck, Status } from '../../../server/deck.ts'
 import type { Powers } from '../../../server/dashboard/powers.ts'
 
 /** @returns what fits, the best first */
@@ -41,8 +42,6 @@ test('a text is always found by itself, and by nothing', () => {
 })
 
 const OPERATOR = fake<Powers>({ operate: true, administer: false, role: 'operator', name: null })
-const worker = (fields: Partial<WorkerRow>) => ({ id: 1, slot: 1, pid: 4001, state: 'ready', crashLooping: false,
-  ...fields })
 
 function deckOf (
   { snapshot,
@@ -54,8 +53,8 @@ function deckOf (
     } }: { snapshot?: Parts<Status>, crashes?: Parts<Deck['crashes']> } = {}
 ) {
   return fake<Deck>({
-    snapshot: () => ({ state: 'running', desiredWorkers: 2, rollout: null, upgrade: null,
-      workers: [worker({}), worker({ id: null, slot: 2, pid: null, state: 'backoff' })], ...snapshot }),
+    snapshot: () =>
+      aStatus({ workers: [aWorker(), aWorker({ id: null, slot: 2, pid: null, state: 'backoff' })], ...snapshot }),
     crashes,
     others: { list: () => [{ id: '0123456789abcdef', name: 'mail', cwd: '/srv/mail' }] },
     jobs: { isEmpty: () => true },

@@ -5,6 +5,8 @@ import { createViews } from '../../../server/dashboard/views.ts'
 import { DeckError } from '../../../server/errors.ts'
 import { after, rolledBackDeploy } from '../../support/rollouts.ts'
 import { fake } from '../../support/fake.ts'
+import { testStates } from '../../support/golden.ts'
+import { seen } from '../../support/seen.ts'
 import type { Client } from '../../../server/lifecycle/state.ts'
 import type { Comparison, Figures } from '../../../server/api/shapes.ts'
 import type { RolloutView } from '../../../server/lifecycle/rollout/record.ts'
@@ -35,42 +37,58 @@ function look (rollout: RolloutView,
   ) as Model
 }
 
-const textOf = (name: string, model: Model, can: object = OPERATOR) =>
-  views.render(name, { ...model, can }).replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
+const { steps, timeline, comparisons, verdicts } = rolledBackDeploy()
+const silent = (figures: Figures) => ({ ...figures, requests: 0, errorRate: null, p99Ms: null })
+const sides = ({ canary, baseline }: Pick<Comparison, 'canary' | 'baseline'>) => ({ canary: silent(canary),
+  baseline: silent(baseline) })
+const SILENCED = comparisons.map((each) => ({ ...each, ...sides(each) }))
+const UNCOUNTED = { comparison: SILENCED.at(-1), comparisons: SILENCED,
+  verdicts: [{ ...verdicts[0], ...sides(verdicts[0]), passed: null, message: 'it has run for too short a time' }] }
+const NOT_OVER = { state: 'rolling' as const, done: false, finishedAt: null }
+const RUNNING = rolledBackDeploy({ ...NOT_OVER, state: 'canary', reason: null, timeline: timeline.slice(0, 3),
+  pausedAt: null,
+  steps: [{ ...steps[0], state: 'ready', promotedAt: null, drainedAt: null, revertingAt: null, finishedAt: null }] })
 
-test('each slot tells when its worker began, how long each part took, and how it ended', () => {
+/** `parts`: of the page, those that this state is about */
+type State = { changes?: Partial<RolloutView>, parts: string, more?: Parameters<typeof look>[1], can?: object }
+
+const STATES: Record<string, State> = {
+  'a deploy that was paused, judged, and rolled back': { parts: 'head facts graphs moments slots' },
+  'a rollout that was retried, whose event is that of one that was resumed': { parts: 'moments',
+    changes: {
+      timeline: [{ at: timeline[0].at, type: 'rollout.resumed', actor: 'grace', message: 'retried by grace',
+        passed: null }]
+    } },
+  'a rollout of before all this was kept': { parts: 'graphs moments slots',
+    changes: { timeline: undefined, comparisons: undefined, client: undefined,
+      steps: steps.map(({ readyAt, promotedAt, drainedAt, revertingAt, ...step }) =>
+        step as RolloutView['steps'][number]
+      ) } },
+  'a program whose requests nobody counts': { parts: 'facts graphs', changes: UNCOUNTED, more: { runtime: 'other' } },
+  'its usual time, where three of its kind have succeeded': { parts: 'facts',
+    changes: { state: 'succeeded', reason: null }, more: { durations: [20_000, 30_000, 26_000, 22_000] } },
+  'no usual time, where two of its kind have succeeded': { parts: 'facts', more: { durations: [20_000, 30_000] } },
+  'one that runs, which an operator can steer': { parts: 'head facts slots', changes: RUNNING,
+    more: { isRunning: true, second: 20.4 } },
+  'one that runs, for a viewer': { parts: 'head', changes: RUNNING, more: { isRunning: true, second: 20.4 },
+    can: { ...OPERATOR, operate: false } }
+}
+
+testStates(import.meta, 'rollout-page', STATES, ({ changes, parts, more, can = OPERATOR }) => {
+  const model = look(rolledBackDeploy(changes), more)
+  const html = parts.split(' ').map((part) => views.render(`partials/rollout-${part}`, { ...model, can })).join('')
+  assert.doesNotMatch(html, /<script|\u202E/)
+  // Of the measurements the graph is enough.
+  return seen(html).replace(/^Time Canary.*\n(02 Jan [\d:]{8} \d.*\n)+/m, '')
+})
+
+test('each slot has a bar for each part of its time', () => {
   const model = look(rolledBackDeploy())
-  assert.deepEqual(model.slots.map(({ facts }) => facts), [['ready after 900 ms', 'canary for 30 s',
-    'old worker drained in 1.5 s', 'rolled back in 2.0 s'], ['ready after 900 ms', 'old worker drained in 3.7 s',
-    'rolled back in 5.0 s'], ['failed after 14 s'], []])
   const [first, , third] = model.slots
   assert.deepEqual(first.bars.map(({ kind, x, width }) => [kind, x, x + width]), [['starting', 8, 25], ['ready', 25,
     602], ['draining', 602, 631], ['reverting', 904, 942]])
   assert.deepEqual(third.bars.map(({ kind, title }) => [kind, title]), [['starting', 'started: 14 s']])
   assert.deepEqual(first.bands.map(({ title }) => title), ['paused: 9.0 s'])
-})
-
-test('the story tells who did what, how long it was paused, and why it was rolled back', () => {
-  const model = look(rolledBackDeploy())
-  assert.deepEqual([model.who, model.pausedMs, model.compareUrl], ['by ada, on the command line', 9000,
-    '/releases/r2/compare?from=r1'])
-  assert.deepEqual(model.moments.filter(({ label }) => /compared|judged/i.test(label)).map(({ tone }) => tone), ['ok'])
-  const text = textOf('partials/rollout-moments', model)
-  assert.match(text, /start Rollout started by ada Faster &lt;b&gt;totals&lt;\/b&gt;/)
-  assert.match(text, /\+1\.3 s Canary of 1 of 4 slots for 30 s/)
-  assert.match(text, /\+12 s Rollout paused by grace for 9\.0 s/)
-  assert.doesNotMatch(text, /(paused|resumed) by grace (paused|resumed) by grace/)
-  assert.match(text,
-    /\+47 s Rollout rolling back Worker 7 \(slot 3\) exited with code 1: &lt;script&gt;alert\(1\)&lt;\/script&gt;&lt;U\+202E&gt;/)
-  assert.doesNotMatch(views.render('partials/rollout-head', { ...model, can: OPERATOR }), /<script|\u202E/)
-})
-
-test('a rollout that was retried says so, as its event is that of one that was resumed', () => {
-  const { startedAt } = rolledBackDeploy()
-  const timeline = [{ at: startedAt, type: 'rollout.resumed', actor: 'grace', message: 'retried by grace',
-    passed: null }]
-  assert.match(textOf('partials/rollout-moments', look(rolledBackDeploy({ timeline }))),
-    /Rollout resumed by grace Retried by grace/)
 })
 
 test('what the judge saw is drawn over the time of the rollout, with gaps where there was nothing and where it counts anew', () => {
@@ -91,69 +109,26 @@ test('what the judge saw is drawn over the time of the rollout, with gaps where 
   assert.equal(anew.graphs.lines[0].canary.path.match(/[ML]/g)?.join(''), 'MLM')
 })
 
-test('a rollout of before this was kept says so, and shows what there is', () => {
-  const { timeline, comparisons, client, steps, ...rest } = rolledBackDeploy()
-  const model = look({ ...rest, steps: steps.map(({ readyAt, promotedAt, drainedAt, revertingAt, ...step }) => step) })
-  assert.match(textOf('partials/rollout-graphs', model), /No measurements were kept/)
-  assert.match(textOf('partials/rollout-moments', model),
-    /Only its start and end were kept.* start Rollout started by ada .* \+52 s Rolled back/)
-  assert.match(textOf('partials/rollout-slots', model),
-    /Only the start and end of each slot were kept.* Slot 1 .* took 48 s/)
-})
-
-test('why there is no graph is said: nothing is judged, or it was over too soon', () => {
-  const none = (changes: Partial<RolloutView>, parts: Parameters<typeof look>[1] = {}) =>
-    look(rolledBackDeploy({ comparisons: [], ...changes }), parts).graphs.none
+test('why there is no graph is said: nothing is judged, it was over too soon, or it has just begun', () => {
+  const none = (changes: Partial<RolloutView>, more: Parameters<typeof look>[1] = {}) =>
+    look(rolledBackDeploy({ comparisons: [], ...changes }), more).graphs.none
   assert.match(none({ kind: 'restart' }), /^Only deploys are compared/)
   assert.match(none({}), /^Too short to compare/)
-  assert.match(none({ state: 'rolling', done: false, finishedAt: null }, { isRunning: true }), /^No measurement yet/)
+  assert.match(none(NOT_OVER, { isRunning: true }), /^No measurement yet/)
+  assert.equal(look(rolledBackDeploy(UNCOUNTED)).graphs.none, null, 'a Node app without requests')
 })
 
-test('of a program whose requests nobody counts, no requests are drawn or compared, and its verdicts are told', () => {
-  const silent = (figures: Figures) => ({ ...figures, requests: 0, errorRate: null, p99Ms: null })
-  const sides = ({ canary, baseline }: Pick<Comparison, 'canary' | 'baseline'>) => ({ canary: silent(canary),
-    baseline: silent(baseline) })
-  const { comparisons, verdicts } = rolledBackDeploy()
-  const silenced = comparisons.map((each) => ({ ...each, ...sides(each) }))
-  const uncounted = { comparison: silenced.at(-1), comparisons: silenced,
-    verdicts: [{ ...verdicts[0], ...sides(verdicts[0]), passed: null, message: 'it has run for too short a time' }] }
-  const model = look(rolledBackDeploy(uncounted), { runtime: 'other' })
-  assert.equal(model.verdict.label, 'too short a time')
-  const text = textOf('partials/rollout-graphs', model)
-  assert.match(text,
-    /judged by CPU and memory.* It has run for too short a time .* canary: 1 worker · baseline: \d workers? $/)
-  assert.doesNotMatch(text, /5xx|p99|Measurements/)
-  const held = look(rolledBackDeploy({ ...uncounted, state: 'held', done: false, finishedAt: null }), {
-    runtime: 'other',
-    isRunning: true
-  })
-  assert.deepEqual(held.rollout.beside.rows.map(({ name }) => name), ['Crashes'])
-  assert.match(textOf('partials/rollout-graphs', look(rolledBackDeploy(uncounted))), /5xx/,
-    'a Node app without requests')
+test('of a program whose requests nobody counts the crashes alone are compared while it is held', () => {
+  const { rollout } = look(rolledBackDeploy({ ...UNCOUNTED, ...NOT_OVER, state: 'held' }), { runtime: 'other',
+    isRunning: true })
+  assert.deepEqual(rollout.beside.rows.map(({ name }) => name), ['Crashes'])
 })
 
-test('the usual is said where three of its kind have succeeded, as their median', () => {
-  assert.doesNotMatch(textOf('partials/rollout-facts', look(rolledBackDeploy(), { durations: [20_000, 30_000] })),
-    /Usual|–/)
-  const succeeded = look(rolledBackDeploy({ state: 'succeeded', reason: null }), {
-    durations: [20_000, 30_000, 26_000, 22_000]
-  })
-  assert.match(textOf('partials/rollout-facts', succeeded),
-    /Took 52 s Usual time 24 s median of the last 4; this one took 2\.2 times as long/)
-})
-
-test('one that runs is shown until now, with controls for operators alone', () => {
-  const { steps, timeline } = rolledBackDeploy()
-  const running = rolledBackDeploy({ state: 'canary', done: false, finishedAt: null, reason: null,
-    timeline: timeline.slice(0, 3), pausedAt: null,
-    steps: [{ ...steps[0], state: 'ready', promotedAt: null, drainedAt: null, revertingAt: null, finishedAt: null }] })
-  const model = look(running, { isRunning: true, second: 20.4 })
-  assert.deepEqual([model.axis.lengthMs, model.pausedMs], [21_000, 9000], 'a pause that goes on counts until now')
+test('a pause that goes on counts until now, and so do the bars of one that runs', () => {
+  const model = look(RUNNING, { isRunning: true, second: 20.4 })
+  assert.deepEqual([model.axis.lengthMs, model.pausedMs], [21_000, 9000])
   assert.deepEqual(model.slots[0].bars.map(({ kind, x, width }) => [kind, x + width]), [['starting', 62], ['ready',
     1000]])
-  assert.match(textOf('partials/rollout-head', model), /Pause .*Abort/)
-  assert.doesNotMatch(textOf('partials/rollout-head', model, { ...OPERATOR, operate: false }), /Abort/)
-  assert.doesNotMatch(textOf('partials/rollout-head', look(rolledBackDeploy())), /Abort/)
 })
 
 test('says who has begun it, and by what', () => {

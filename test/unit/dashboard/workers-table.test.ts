@@ -2,26 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { workersTable, type Kept } from '../../../server/dashboard/workers-table.ts'
 import { fake, type Parts } from '../../support/fake.ts'
+import { anEvent, aStatus, aWorker, NOW } from '../../support/snapshots.ts'
 import type { DeckEvent } from '../../../server/events/stream.ts'
 import type { History } from '../../../db/history.ts'
-import type { RolloutView } from '../../../server/lifecycle/rollout/record.ts'
 import type { WorkerRow } from '../../../server/deck.ts'
 
-const NOW = Date.parse('2026-01-02T03:04:05.678Z')
-/** exits, newest first */
-const NO_EXITS: Partial<DeckEvent>[] = []
-
-const aWorker = (fields: Parts<WorkerRow>) => ({ id: fields.slot, pid: 4000 + Number(fields.slot), state: 'ready',
-  release: 'r1', startedAt: '2026-01-01T00:00:00.000Z', restarts: 0, crashLooping: false, orphan: false, retryAt: null,
-  finished: null, vitals: { rssBytes: fields.slot }, ...fields })
+/** Each takes a byte of memory for the number of its slot. */
+const workerOf = (fields: Parts<WorkerRow>) => aWorker({ vitals: { rssBytes: fields.slot }, ...fields })
 
 function tableOf (workers: Parts<WorkerRow>[],
-  { query = '', exits = NO_EXITS, rollout = null, now = NOW, kept }: { query?: string, exits?: Partial<DeckEvent>[],
-    rollout?: Parts<RolloutView> | null, now?: number, kept?: Kept } = {})
+  { query = '', exits = [], now = NOW, kept }: { query?: string, exits?: DeckEvent[], now?: number, kept?: Kept } = {})
 {
   const history = fake<History>({ page: () => ({ items: exits, next: null }) })
-  return workersTable(fake({ workers: workers.map(aWorker), rollout }), { params: new URLSearchParams(query), history,
-    now, kept })
+  return workersTable(aStatus({ workers: workers.map(workerOf) }), { params: new URLSearchParams(query), history, now,
+    kept })
 }
 
 const slotsOf = ({ rows }: ReturnType<typeof tableOf>) => rows.map(({ slot }) => slot)
@@ -37,13 +31,6 @@ test('who is sick comes first, while a rollout leaves the slots in their order',
   assert.deepEqual(table.rows.map(({ isSecondOfSlot }) => isSecondOfSlot), [false, true, false, false, false, true])
   assert.deepEqual(table.kinds.map(({ label, count }) => `${count} ${label}`), ['6 All', '1 Unresponsive',
     '1 Restarting', '1 Starting', '1 Draining', '2 Ready'])
-})
-
-test('an old worker says what it is kept for', () => {
-  const holds = { requests: 0, transfers: 1, webSockets: 1204, eventStreams: 0, connections: 0 }
-  const { rows: [row] } = tableOf([{ slot: 1, id: 7, state: 'draining', holds, keptUntil: '2026-01-02T05:00:00.000Z' }])
-  assert.deepEqual([row.badge.label, row.held, row.title], ['Kept', '1,204 WebSockets and 1 transfer',
-    'Slot 1: worker 7, kept for 1,204 WebSockets and 1 transfer'])
 })
 
 test('of many the first are shown, and all of them, those of a state or those that are searched once somebody asks', () => {
@@ -96,28 +83,12 @@ test('rows do not move with each figure, but after a while, and once there is an
 })
 
 test('a slot without a worker leads to the one that has ended last, with why', () => {
-  const exit = (worker: number, slot: number) => ({ type: 'worker.exited', at: '2026-01-02T03:04:00.000Z', worker, slot,
-    message: `worker ${worker} (slot ${slot}) exited with code 1: <b>` })
-  const [slot2, slot3] =
-    tableOf([{ slot: 2, id: null, state: 'backoff' }, { slot: 3, id: null, state: 'queued' }], {
-      exits: [exit(8, 2), exit(7, 2), exit(6, 1)]
-    }).all
-  assert.equal(slot2.url, '/workers/8?at=2026-01-02T03%3A04%3A00.000Z')
-  assert.equal(slot2.title, 'Slot 2: restarting. Worker 8 (slot 2) exited with code 1: <b>')
-  assert.equal(slot3.url, '/history?type=worker.exited&slot=3')
-})
-
-test('the canary is known by its name, as long as it is one', () => {
-  const workers = [{ slot: 1 }, { slot: 1, id: 9 }]
-  const canaryIn = (fields: Parts<RolloutView>) =>
-    tableOf(workers, { rollout: { steps: [{ newWorker: 9 }], ...fields } }).all.map(({ isCanary }) => isCanary)
-  assert.deepEqual(canaryIn({ state: 'canary' }), [false, true])
-  assert.deepEqual(canaryIn({ state: 'held', pausedIn: 'canary' }), [false, true])
-  assert.deepEqual(canaryIn({ state: 'rolling' }), [false, false])
-  assert.deepEqual(
-    slotsOf(tableOf(workers, { query: 'show=canary', rollout: { state: 'canary', steps: [{ newWorker: 9 }] } })),
-    [1]
+  const exits = [8, 7, 6].map((worker) =>
+    anEvent({ worker, slot: worker === 6 ? 1 : 2, message: `worker ${worker} <b>` })
   )
+  const [two, three] = tableOf([2, 3].map((slot) => ({ slot, id: null, state: 'backoff' })), { exits }).all
+  assert.deepEqual([two.url, two.title, three.url], ['/workers/8?at=2026-01-02T03%3A04%3A00.000Z',
+    'Slot 2: restarting. Worker 8 <b>', '/history?type=worker.exited&slot=3'])
 })
 
 test('an address that says nothing sensible gets the usual table, and is told what was expected', () => {

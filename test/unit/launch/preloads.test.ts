@@ -3,18 +3,21 @@ import { test } from 'node:test'
 import { leavePreloads, restoreNodeOptions } from '../../../server/cli/node-options.ts'
 import { withPreload } from '../../../server/cluster/preload.ts'
 import { withoutPreloads } from '../../../server/launch/preloads.ts'
+import { rows } from '../../support/rows.ts'
 
-for (const [whole, rest] of [['', ''], ['--max-old-space-size=400  --no-deprecation',
-  '--max-old-space-size=400  --no-deprecation'], ['-r a.cjs', ''], ['--require a.cjs --max-old-space-size=400',
-  '--max-old-space-size=400'], ['--no-deprecation --import=file:///a.mjs --title "my app"',
-  '--no-deprecation --title "my app"'], ['--experimental-loader a.mjs --experimental_loader=b.mjs --loader c.mjs', ''],
-  ['--require "/with spaces/and \\"quotes\\"/a.cjs" --title=--require', '--title=--require'], [
-  '"--require" "a b.cjs" --no-deprecation',
-  '--no-deprecation'
-], ['--require', '']]) {
-  test(`of NODE_OPTIONS=${JSON.stringify(whole)} remains ${JSON.stringify(rest)}`, () =>
-    assert.equal(withoutPreloads(whole), rest))
-}
+test('of NODE_OPTIONS remains what loads nothing', () => {
+  for (const [whole, rest] of rows(String.raw`
+    --max-old-space-size=400  --no-deprecation             → --max-old-space-size=400  --no-deprecation
+    -r a.cjs                                               →
+    --require a.cjs --max-old-space-size=400               → --max-old-space-size=400
+    --no-deprecation --import=file:///a.mjs --title "my app"                   → --no-deprecation --title "my app"
+    --experimental-loader a.mjs --experimental_loader=b.mjs --loader c.mjs     →
+    --require "/with spaces/and \"quotes\"/a.cjs" --title=--require            → --title=--require
+    "--require" "a b.cjs" --no-deprecation                 → --no-deprecation
+    --require                                              →
+  `, '→')) assert.equal(withoutPreloads(whole), rest)
+  assert.equal(withoutPreloads(''), '')
+})
 
 test('a command begins anew without what NODE_OPTIONS loads, once, and its children get all of it', () => {
   let begun = 0

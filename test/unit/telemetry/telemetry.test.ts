@@ -16,6 +16,7 @@ import { createJournal, followWorkerLines, startTelemetry, type Options } from '
 import { serveHttp } from '../../support/http-server.ts'
 import { attributesOf, decode, startCollector } from '../../support/otlp-receiver.ts'
 import { fake } from '../../support/fake.ts'
+import { assertRetold } from '../../support/golden.ts'
 import type { Metric } from '../../../server/telemetry/metric.ts'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -113,26 +114,14 @@ test('a line of a logger has its level, and the trace that it names', () => {
     assert.equal(lineRecord({ slot: 1, stream: 'stderr', at: 5, text }).trace, null, text)
 })
 
-test('variables that name no collector, switch it off or are wrong send nothing, and say why', () => {
-  const all = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }
-  const read = (more: Record<string, string>) => readOtlpSettings({ ...all, ...more })
-  assert.equal(read({}).metrics?.url, 'http://127.0.0.1:4318/v1/metrics')
-  assert.equal(read({ OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://10.0.0.1/x' }).logs?.url, 'http://10.0.0.1/x')
-  for (const off of [{ OTEL_SDK_DISABLED: 'true' }, { OTEL_LOGS_EXPORTER: 'none' }, {
-    OTEL_LOGS_EXPORTER: 'console'
-  }] as Record<string, string>[]) assert.equal(read(off).logs, null)
-  assert.equal(read({ OTEL_METRICS_EXPORTER: 'prometheus, otlp' }).metrics?.timeoutMs, 10_000)
-  assert.match(read({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }).problems[0],
-    /expected "http\/protobuf" or "http\/json", received "grpc"/)
-  assert.deepEqual(readOtlpSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: 'secret' }).problems, [
-    'OTEL_EXPORTER_OTLP_ENDPOINT: expected an address such as "http://127.0.0.1:4318"'
-  ])
-  assert.match(read({ OTEL_EXPORTER_OTLP_CERTIFICATE: '/nowhere.pem' }).problems[0],
-    /^OTEL_EXPORTER_OTLP_CERTIFICATE: expected a file that can be read, received \/nowhere\.pem \(.*ENOENT/)
-  assert.match(read({ OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: 'grpc' }).problems[0],
-    /^OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: expected/)
-  assert.match(read({ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'secret' }).problems[0],
-    /^OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: expected an address/)
+test('variables that name no collector, switch it off or are wrong send nothing, and say why', async () => {
+  await assertRetold(import.meta, 'otlp-settings', (given) => {
+    const { metrics, logs, problems } = readOtlpSettings(
+      Object.fromEntries(given.split(' ').map((each) => each.split('=', 2)))
+    )
+    const shown = [metrics, logs].map((each) => each ? `${each.url} within ${each.timeoutMs} ms` : 'off')
+    return [`metrics ${shown[0]}`, `logs ${shown[1]}`, ...problems].join('; ')
+  })
 })
 
 test('what a collector does not take is tried again, and the history says since when and how much was lost', async (t) => {

@@ -192,33 +192,32 @@ test('of a program that is no Node program there is what the system knows, and n
   assert.throws(() => vitals.accept(2, 2, { ...program, rssBytes: undefined }), /rssBytes/)
 })
 
-const body = report()
-for (const [what, wrong] of [['no object', 5], ['nothing', {}], ['a field that is no number', { ...body,
-  rssBytes: '5' }], ['a field that is missing', { ...body, inFlight: undefined }], ['a negative number', { ...body,
-  cpuPercent: -1 }], ['NaN', { ...body, loopDelayP99Ms: NaN }], ['Infinity', { ...body, heapUsedBytes: Infinity }], [
-  'null',
-  { ...body, externalBytes: null }
-], ['too much', { ...body, eventLoopUtilization: 1.01 }], ['too few classes', { ...body, statuses: [1, 2, 3] }], [
-  'too many classes',
-  { ...body, statuses: Array(7).fill(0) }
-], ['classes that are no list', { ...body, statuses: { length: 6 } }], ['half a request', { ...body,
-  statuses: [0.5, 0, 0, 0, 0, 0] }], ['half a pair', { ...body, latency: [5] }], ['a bucket that is none', { ...body,
-  latency: [9999, 1] }], ['a negative bucket', { ...body, latency: [-1, 1] }], ['buckets out of order', { ...body,
-  latency: [5, 1, 4, 1] }], ['a bucket twice', { ...body, latency: [5, 1, 5, 1] }], ['a count that is none', { ...body,
-  latency: [5, 1e300] }], ['a histogram without end', { ...body, latency: Array(100_000).fill(1) }], [
-  'a histogram of texts',
-  { ...body, latency: ['5', '1'] }
-], ['another prototype', { ...body, latency: '11' }]] as [string, unknown][]) {
-  test(`a report is refused that has ${what}, and changes nothing`, (t) => {
+test('a report that is none is refused, told once for each worker, and changes nothing', (t) => {
+  const body = report()
+  const wrong: Record<string, unknown> = { 'no object': 5, nothing: {},
+    ...Object.fromEntries(
+      [['rssBytes', '5'], ['inFlight', undefined], ['cpuPercent', -1], ['loopDelayP99Ms', NaN], ['heapUsedBytes',
+        Infinity], ['externalBytes', null], ['eventLoopUtilization', 1.01], ['statuses', [1, 2, 3]], ['statuses',
+        Array(7).fill(0)], ['statuses', { length: 6 }], ['statuses', [0.5, 0, 0, 0, 0, 0]], ['latency', [5]], [
+        'latency',
+        [9999, 1]
+      ], ['latency', [-1, 1]], ['latency', [5, 1, 4, 1]], ['latency', [5, 1, 5, 1]], ['latency', [5, 1e300]], [
+        'latency',
+        Array(100_000).fill(1)
+      ], ['latency', ['5', '1']], ['latency', '11']].map(([name, value],
+        at) => [`${at}: ${name}`, { ...body, [String(name)]: value }]
+      )
+    ) }
+  for (const [what, report] of Object.entries(wrong)) {
     const { vitals, pass, series } = setUp(t)
-    assert.throws(() => vitals.accept(1, 1, wrong), TypeError)
-    assert.doesNotThrow(() => vitals.accept(1, 1, wrong), 'told once for each worker')
+    assert.throws(() => vitals.accept(1, 1, report), TypeError, what)
+    assert.doesNotThrow(() => vitals.accept(1, 1, report))
     pass()
     assert.deepEqual([vitals.latest(1), series(1000).time], [null, []])
     vitals.accept(1, 1, body)
     assert.ok(vitals.latest(1))
-  })
-}
+  }
+})
 
 test('however often a worker reports within a second, it is one row', (t) => {
   const { vitals, pass, series } = setUp(t)

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eventModel } from '../../../server/dashboard/event-page.ts'
+import { createViews } from '../../../server/dashboard/views.ts'
+import { sentenceOf } from '../../../server/events/sentences.ts'
+import { fake } from '../../support/fake.ts'
+import { anEvent, aRollout, NOW } from '../../support/snapshots.ts'
+import type { DeckEvent } from '../../../server/events/stream.ts'
+import type { History } from '../../../db/history.ts'
+
+const views = createViews()
+const aHistory = (items: DeckEvent[] = []) =>
+  fake<History>({ page: () => ({ items, next: null }), event: (id) => items.find((item) => item.id === id) ?? null })
+
+test('what an app says is quoted, and what was left out of it is not', () => {
+  const type = 'worker.message'
+  assert.equal(sentenceOf(anEvent({ type, message: 'cache cleared', detail: { type: 'cache cleared', data: null } })),
+    'Worker 7 (slot 1) says "cache cleared"')
+  assert.equal(sentenceOf(anEvent({ type, message: '4,990 more messages were left out', detail: { leftOut: 4990 } })),
+    'Worker 7 (slot 1): 4,990 more messages were left out')
+})
+
+test('every event has a sentence, also one of a type that is not known here', () => {
+  const say = (fields: Parameters<typeof anEvent>[0]) => sentenceOf(anEvent(fields))
+  assert.equal(say({ signal: 'SIGKILL', uptimeMs: 4200 }), 'Worker 7 (slot 1) was ended by SIGKILL after 4.2 s')
+  assert.equal(say({ code: 1, message: 'boom' }), 'Boom')
+  assert.equal(say({ type: 'rollout.failed', message: 'too slow', detail: aRollout() }),
+    'Deploy of r2 failed: too slow')
+  assert.equal(say({ type: 'rollout.started', detail: null, rollout: 3 }), 'Rollout 3 started')
+  assert.equal(say({ type: 'worker.restarted', detail: { delayMs: 130 } }), 'Slot 1 gets a new worker in 130 ms')
+  assert.equal(say({ type: 'future.thing' }), 'Future.thing')
+  assert.equal(say({ type: 'constructor' }), 'Constructor')
+})
+
+test('an event has one line as its headline and the rest as facts, without what reorders text', () => {
+  const message = `worker 7 (slot 1) exited with code 1: Error: user\u202etxt\u0000\n    at ${'x'.repeat(300)}`
+  const event = anEvent({ message,
+    detail: { stack: 'at \u202e', crashGroup: 4, isDirty: false, waitMs: 1500, per1000RequestsBytes: 2048,
+      '\u202ename': '\u202evalue', list: ['\u2066'] } })
+  const html = views.render('pages/event', eventModel({ history: aHistory([event]), id: '1', now: NOW }))
+  assert.match(html,
+    /<h1><bdi>Worker 7 \(slot 1\) exited with code 1: Error: user&lt;U\+202E&gt;txt\u2400 …<\/bdi><\/h1>/)
+  const facts = Object.fromEntries(
+    Array.from(html.matchAll(/<dt><bdi>(.*?)<\/bdi><\/dt><dd>(.*?)<\/dd>/g),
+      ([, name, value]) => [name, value.replace(/<[^>]*>/g, '')])
+  )
+  assert.deepEqual(facts, { Slot: '1', Worker: '7', 'Crash group': '4', 'Is dirty': 'no', Wait: '1.5 s',
+    'Per 1000 requests': '2 KB', '&lt;U+202E&gt;name': '&lt;U+202E&gt;value' })
+  assert.match(html, /aria-label="Message">Worker 7 .*\n {4}at x{300}</)
+  for (const character of ['\u0000', '\u202e', '\u2066']) assert.ok(!html.includes(character))
+})
+
+test('an event of a rollout says each thing once, and times as people read them', () => {
+  const rollout = { id: 4, kind: 'deploy', from: 'r1', to: 'r2', actor: 'ada', state: 'held', done: false,
+    pausedIn: null, verdicts: [], startedAt: '2026-01-02T03:03:00.000Z', reason: 'worker 7 failed' }
+  const event = anEvent({ type: 'rollout.held', slot: null, worker: null, cause: 'deploy', release: 'r2', rollout: 4,
+    actor: 'ada', message: 'worker 7 failed; retry', detail: rollout })
+  const { facts, detail } = eventModel({ history: aHistory([event]), id: '1', now: NOW })
+  assert.deepEqual(facts.map(({ name, value }) => [name, value]), [['Cause', 'deploy'], ['Release', 'r2'], ['Rollout',
+    '4'], ['By', 'ada'], ['From', 'r1'], ['State', 'held'], ['Started at', '2026-01-02T03:03:00.000Z']])
+  assert.equal(detail, null)
+  assert.match(views.render('pages/event', eventModel({ history: aHistory([event]), id: '1', now: NOW })),
+    /<dt><bdi>Started at<\/bdi><\/dt><dd><time [^>]*>02 Jan 03:03:00</)
+})
+
+test('an event has what happened just before and after, without itself and without who looked', () => {
+  const events = [anEvent({ id: 3, at: '2026-01-02T03:04:12.000Z' }), anEvent({ id: 2, type: 'access.signed-in' }),
+    anEvent({ id: 1, at: '2026-01-02T03:04:00.000Z' })]
+  const history = aHistory(events)
+  history.page = ({ since, until } = {}) => ({
+    items: events.filter(({ at }) => Date.parse(at) >= Number(since) && Date.parse(at) < Number(until)),
+    next: null
+  })
+  assert.deepEqual(eventModel({ history, id: '1', now: NOW }).events.map(({ id, offset }) => [id, offset]), [[3,
+    '12 s after']])
+})
+
+test('an event that is not there is told so', () => {
+  for (const id of ['2', 'abc', '-1', '1e3', '9'.repeat(30)]) {
+    assert.throws(() => eventModel({ history: aHistory([anEvent()]), id, now: NOW }), { code: 'not-found' })
+  }
+})
