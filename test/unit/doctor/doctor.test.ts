@@ -161,6 +161,7 @@ test('every problem says why it matters, in one sentence', () => {
   for (const { id, severity, why } of Object.values(CASES).flatMap(problemsOf)) {
     if ((severity === 'error' || severity === 'warning') && id !== 'health' && id !== 'in-place')
       assert.match(why, /^\S.+\.$/, id)
+    assert.doesNotMatch(why, /\b1 more workers\b/)
   }
 })
 
