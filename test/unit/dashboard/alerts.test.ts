@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import { contentOf } from '../../../server/alerts/services.ts'
 import { wordingOf } from '../../../server/alerts/wording.ts'
 import { inputFrom } from '../../../server/api/form.ts'
+import { testStates } from '../../support/golden.ts'
 import { present } from '../../support/present.ts'
+import { seen } from '../../support/seen.ts'
 import { OPERATIONS } from '../../support/operations.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { alertsModel } from '../../../server/dashboard/alerts-page.ts'
@@ -45,41 +47,26 @@ function modelOf (list: object[], query: string, can: Powers = ADMIN) {
   })
 }
 
-test('a delivery shows why it waits and for how long; only one that has failed can be tried again', () => {
-  const pending = page({ deliveries: [{}] })
-  assert.match(pending,
-    /Pending<\/span> <span class="delivery-error">answered 503<\/span> <span class="fine">again in <time data-tick="until"[^>]*>4 s</)
-  assert.match(pending, /Trying again[^]*4 waiting for delivery/)
-  assert.doesNotMatch(pending, /Try again:/)
-  const delivered = page({ deliveries: [{ state: 'delivered', error: null, status: 200, nextAttemptAt: null }] })
-  assert.match(delivered, /Works<\/span>[^]*The receiver took the last message: status 200, after 12 ms/)
-  assert.doesNotMatch(delivered, /Try again:/)
-  assert.match(page({ deliveries: [{ state: 'failed', nextAttemptAt: null }] }),
-    /not delivered: answered 503, after 12 ms[^]*name="n" value="7"><button[^>]*>Try again/)
-})
-
 test('what comes from outside is text, not HTML', () => {
   const html = page({ deliveries: [{ error: '<img src=x>', event: { id: 3, type: '<i>' } }] })
   assert.doesNotMatch(html, /<(img|i|b)[ >]/)
   assert.match(html, /&lt;img src=x&gt;/)
 })
 
-test('events are said in plain words, and what no word stands for as its type', () => {
-  assert.match(page(), /All problems/)
-  const topic = TOPICS.find(({ id }) => id === 'deploys')
-  assert.match(page({ isDefault: false, events: [...topic?.events ?? [], 'worker.*'] }),
-    /A deploy started or succeeded · <span class="mono">worker\.\*</)
-})
+const operator = { ...ADMIN, administer: false, role: 'operator' } as Powers
+const deploys = TOPICS.find(({ id }) => id === 'deploys')?.events ?? []
 
-test('only an admin can change an alert, and nobody one of the configuration file', () => {
-  const controls = /Pause|\?change=1|dialog-delete-alert/
-  assert.match(page(), controls)
-  assert.doesNotMatch(page({ isInFile: true }), controls)
-  const operator = page({ can: { ...ADMIN, administer: false, role: 'operator' } })
-  assert.doesNotMatch(operator, controls)
-  assert.match(operator, /Send a test/)
-  assert.doesNotMatch(page({ can: { ...ADMIN, administer: false, operate: false, role: 'viewer' } }), /<form/)
-  assert.equal(modelOf([], 'new=slack', { ...ADMIN, administer: false }).form, null)
+testStates(import.meta, 'alerts', { 'a delivery waits for its next try': { deliveries: [{}] },
+  'a delivery was taken': { deliveries: [{ state: 'delivered', error: null, status: 200, nextAttemptAt: null }] },
+  'a delivery has failed, and can be tried again': { deliveries: [{ state: 'failed', nextAttemptAt: null }] },
+  'events in plain words, and one that no word stands for': { isDefault: false, events: [...deploys, 'worker.*'] },
+  'an alert of the configuration file, which nobody changes here': { isInFile: true },
+  'for an operator, who may only test it': { can: operator },
+  'for a viewer': { can: { ...operator, operate: false, role: 'viewer' } as Powers } },
+  (changes: Parameters<typeof page>[0]) => seen(page(changes)).replaceAll('\n', ' · '))
+
+test('only an admin gets the form of a new alert', () => {
+  assert.equal(modelOf([], 'new=slack', operator).form, null)
 })
 
 test('the form has the problems chosen, and one that changes an alert what that has, but no secret', () => {

@@ -49,18 +49,6 @@ test('whatever a master of another version answers is shown', () => {
   }))
 })
 
-test('who may switch sees this deck, then the others, and nobody else sees any', async () => {
-  const { decks } = await decksModel({ deck: deckOf(MAIL), can: OWNER, isAtLoopback: true })
-  assert.deepEqual(
-    decks.map(({ name, isOwn, isReachable, word, workers }) => ({ name, isOwn, isReachable, word, workers })),
-    [{ name: 'shop', isOwn: true, isReachable: true, word: 'ready', workers: '2/2' }, { name: 'mail', isOwn: false,
-      isReachable: true, word: 'ready', workers: '2/2' }]
-  )
-  for (const can of [undefined, fake<Powers>({ operate: true, administer: true, switchDecks: false })]) {
-    await assert.rejects(decksModel({ deck: deckOf(MAIL), can, isAtLoopback: true }), { code: 'forbidden' })
-  }
-})
-
 test('where a browser does not reach a deck there is its address, and a way to it', async () => {
   const rows = async (other: object, isAtLoopback: boolean) =>
     (await decksModel({ deck: deckOf(other), can: OWNER, isAtLoopback, host: 'web-1' })).decks.slice(1)

@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { releaseRows } from '../../../server/dashboard/releases.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { fake, type Parts } from '../../support/fake.ts'
+import { testStates } from '../../support/golden.ts'
+import { seen } from '../../support/seen.ts'
 import type { ReleaseView, Status } from '../../../server/deck.ts'
 import type { RolloutView } from '../../../server/lifecycle/rollout/record.ts'
 import type { Seen } from '../../support/event-log.ts'
@@ -24,70 +26,58 @@ const aStatus = (
   fake<Status>({ release: { id: current }, rollout,
     workers: workers.map((release, index) => ({ id: index, pid: index, release })) })
 
-const show = (releases: ReleaseView[], status: Status, blocked: string | null = null) =>
-  views.render('partials/releases', { releases: releaseRows(releases, status), snapshot: status, blocked, now: NOW,
-    can: OPERATOR })
+type State = { releases: ReleaseView[], blocked?: string } & Parameters<typeof aStatus>[0]
+
+function show ({ releases, blocked, ...fields }: State) {
+  const status = aStatus(fields)
+  return views.render('partials/releases', { releases: releaseRows(releases, status), snapshot: status,
+    blocked: blocked ?? null, now: NOW, can: OPERATOR })
+}
 
 const THROWN_OUT: Pick<Seen<ReleaseView>, 'setback'> = {
   setback: { outcome: 'rolled-back', at: at(12), rollout: 5, actor: 'guard', reason: 'it crashes' }
 }
 
-test('the first release that a list offers to go back to is the last good one, never one that was rolled back', () => {
-  const releases = [aRelease('r3', 11, THROWN_OUT), aRelease('r2', 12), aRelease('r1', 10, { isLastGood: true }),
-    aRelease('r4', null, { outcome: 'failed', deployedAt: at(9) })]
-  const rows = releaseRows(releases, aStatus())
-  assert.deepEqual(rows.map(({ id }) => id), ['r2', 'r3', 'r1', 'r4'], 'deployed last first')
-  assert.deepEqual(rows.map(({ marks }) => marks.map(({ label }) => label)), [['current'], ['rolled back by the guard'],
-    ['last good'], ['failed']])
-  assert.deepEqual(show(releases, aStatus()).match(/roll-back-to-r\d/g), ['roll-back-to-r1'])
-  assert.equal(rows[1].canReturn, true, 'on its own page somebody may still mean it')
+const changedInPlace = (kind: 'code' | 'folder' | 'unknown') => ({
+  releases: [aRelease('r2', 12),
+    aRelease('r1', 10, { isLastGood: true,
+      changedInPlace: { kind, count: 1, files: [], since: null, by: null,
+        message: 'r1 may not be what it was: 1 file of its folder has changed since its deploy: <b>.html' } })]
 })
+const during = (rollout: Parts<RolloutView>) => ({ rollout, workers: ['r2', 'r2', 'r13'], blocked: 'a rollout runs',
+  releases: [aRelease('r13', null, { outcome: null, inUse: true }), aRelease('r2', 12)] })
+const MIXED = [aRelease('r3', 11, THROWN_OUT), aRelease('r2', 12), aRelease('r1', 10, { isLastGood: true }),
+  aRelease('r4', null, { outcome: 'failed', deployedAt: at(9) })]
 
-test('a release that has served keeps its way back when a later rollout to it did not succeed, and says so', () => {
-  const html = show([aRelease('r2', 12),
-    aRelease('r1', 10, {
-      setback: { outcome: 'failed', at: at(13), rollout: 7, actor: 'ada', reason: 'aborted by ada' }
-    })], aStatus())
-  assert.match(html, /A later rollout to this release did not succeed: aborted by ada/)
-  assert.match(html, /id="roll-back-to-r1"/)
-})
+testStates(import.meta, 'releases', {
+  'the first that is offered is the last good one, never one that was rolled back': { releases: MIXED },
+  'one that has served keeps its way back when a later rollout to it did not succeed': {
+    releases: [aRelease('r2', 12),
+      aRelease('r1', 10, {
+        setback: { outcome: 'failed', at: at(13), rollout: 7, actor: 'ada', reason: 'aborted by ada' }
+      })]
+  },
+  'while a rollout runs': during({ to: 'r13', state: 'rolling' }),
+  'while a rollout is held': during({ to: 'r13', state: 'held' }),
+  'while a rollout goes back': during({ to: 'r13', state: 'rolling-back' }),
+  'its code was changed in place, so that it is not offered': changedInPlace('code'),
+  'other files of its folder differ': changedInPlace('folder'),
+  'whether its files differ is not known': changedInPlace('unknown')
+}, (state: State) => seen(show(state)).split('\n').slice(2).join(' · ').replace(/ · (?=r\d+ )/g, '\n'))
 
-test('while a rollout runs both releases show that they run, and in how many workers', () => {
-  const text = (rollout: Parts<RolloutView>) =>
-    show([aRelease('r13', null, { outcome: null, inUse: true }), aRelease('r2', 12)],
-      aStatus({ rollout, workers: ['r2', 'r2', 'r13'] }), 'a rollout runs').replace(/<[^>]*>/g, ' ').replace(/\s+/g,
-        ' ')
-  assert.match(text({ to: 'r13', state: 'rolling' }), /r13 rolling out 1 of 3 workers.* r2 current 2 of 3 workers/)
-  assert.match(text({ to: 'r13', state: 'held' }), /r13 held 1 of 3/)
-  assert.match(text({ to: 'r13', state: 'rolling-back' }), /r13 rolling back 1 of 3/)
+test('on its own page somebody may still mean one that was rolled back', () => {
+  assert.equal(releaseRows(MIXED, aStatus())[1].canReturn, true)
 })
 
 test('what a commit says of itself is no markup, and hides nothing', () => {
   const hostile = '<x-evil>\u202e"&'
-  const html = show([
-    aRelease('r1', 10, { note: hostile,
-      git: { commit: 'ab'.repeat(20), branch: hostile, author: hostile, subject: hostile, isDirty: false },
-      setback: { ...THROWN_OUT.setback, actor: hostile, reason: hostile } })
-  ], aStatus())
+  const html = show({
+    releases: [
+      aRelease('r1', 10, { note: hostile,
+        git: { commit: 'ab'.repeat(20), branch: hostile, author: hostile, subject: hostile, isDirty: false },
+        setback: { ...THROWN_OUT.setback, actor: hostile, reason: hostile } })
+    ]
+  })
   assert.doesNotMatch(html, /<x-evil|\u202e/)
   assert.match(html, /&lt;x-evil&gt;&lt;U\+202E&gt;/)
-})
-
-test('a release whose code was changed in place is not offered; one of whose folder other files differ is, and says so', () => {
-  const message = 'r1 may not be what it was: 1 file of its folder has changed since its deploy: <b>.html'
-  const changed = (
-    kind: 'code' | 'folder' | 'unknown'
-  ) => [aRelease('r2', 12),
-    aRelease('r1', 10, { isLastGood: true,
-      changedInPlace: { kind, count: 1, files: [], since: null, by: null, message } })]
-  const marks = (kind: 'code' | 'folder' | 'unknown') =>
-    releaseRows(changed(kind), aStatus())[1].marks.map(({ label }) => label)
-  const kinds = ['code', 'folder', 'unknown'] as const
-  assert.deepEqual(kinds.map(marks), [['changed in place'], ['last good', 'changed in place'], ['last good']])
-  assert.deepEqual(kinds.map((kind) => /id="roll-back-to-r1"/.test(show(changed(kind), aStatus()))), [false, true,
-    true])
-  assert.match(show(changed('code'), aStatus()), /It cannot come back: r1 may not/)
-  for (const kind of kinds.slice(1))
-    assert.match(show(changed(kind), aStatus()),
-      /<bdi>r1 may not be what it was: 1 file of its folder has changed since its deploy: &lt;b&gt;\.html\.<\/bdi>/)
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { buildOf, hasInstallScript } from '../../../server/releases/build-commands.ts'
+import { rowsOf } from '../../support/rows.ts'
 
 /** A commit with these files. */
 function treeOf (files: Record<string, string>) {
@@ -17,47 +18,39 @@ function treeOf (files: Record<string, string>) {
 
 const BUILT = JSON.stringify({ scripts: { build: 'tsc' }, dependencies: { a: '1' } })
 const PLAIN = JSON.stringify({ dependencies: { a: '1' } })
+const PACKAGES: Record<string, string> = { built: BUILT, plain: PLAIN, broken: '[',
+  yarn4: JSON.stringify({ packageManager: 'yarn@4.1.0' }),
+  script: JSON.stringify({ scripts: { build: 'node build.js' } }) }
 
-describe('the guess', () => {
-  for (const { what, files, prefix = '', expected } of [{ what: 'npm',
-    files: { 'package.json': BUILT, 'package-lock.json': '{}' }, expected: 'npm ci, then npm run build' }, {
-    what: 'npm, with nothing to build',
-    files: { 'package.json': PLAIN, 'npm-shrinkwrap.json': '{}' },
-    expected: 'npm ci'
-  }, { what: 'pnpm', files: { 'package.json': BUILT, 'pnpm-lock.yaml': '' },
-    expected: 'pnpm install --frozen-lockfile, then pnpm run build' }, { what: 'Yarn 1',
-    files: { 'package.json': BUILT, 'yarn.lock': '' },
-    expected: 'yarn install --frozen-lockfile, then yarn run build' }, { what: 'a newer Yarn, by its file',
-    files: { 'package.json': PLAIN, 'yarn.lock': '', '.yarnrc.yml': '' }, expected: 'yarn install --immutable' }, {
-    what: 'a newer Yarn, by its version',
-    files: { 'package.json': JSON.stringify({ packageManager: 'yarn@4.1.0' }), 'yarn.lock': '' },
-    expected: 'yarn install --immutable'
-  }, { what: 'bun', files: { 'package.json': BUILT, 'bun.lock': '' },
-    expected: 'bun install --frozen-lockfile, then bun run build' }, { what: 'a script alone',
-    files: { 'package.json': JSON.stringify({ scripts: { build: 'node build.js' } }) }, expected: 'npm run build' }, {
-    what: 'packages that are in the repository',
-    files: { 'package.json': PLAIN, 'node_modules/a/index.js': '' },
-    expected: undefined
-  }, { what: 'no package', files: { 'app.js': '' }, expected: undefined }, { what: 'a package.json that is none',
-    files: { 'package.json': '[', 'app.js': '' }, expected: undefined }, { what: 'the lock file of a workspace above',
-    prefix: 'apps/web/', files: { 'apps/web/package.json': BUILT, 'package.json': '{}', 'pnpm-lock.yaml': '' },
-    expected: 'pnpm install --frozen-lockfile, then pnpm run build' }])
-  {
-    test(what, async () => {
-      assert.equal((await buildOf({ tree: treeOf(files), prefix, hook: undefined }))?.text, expected)
-    })
+test('how a commit is built is guessed from its files, unless a hook says it', async () => {
+  for (const [what, names, expected, prefix = ''] of rowsOf(`
+    npm                                  → built, package-lock.json      → npm ci, then npm run build
+    npm, with nothing to build           → plain, npm-shrinkwrap.json    → npm ci
+    pnpm                                 → built, pnpm-lock.yaml   → pnpm install --frozen-lockfile, then pnpm run build
+    Yarn 1                               → built, yarn.lock        → yarn install --frozen-lockfile, then yarn run build
+    a newer Yarn, by its file            → plain, yarn.lock, .yarnrc.yml → yarn install --immutable
+    a newer Yarn, by its version         → yarn4, yarn.lock              → yarn install --immutable
+    bun                                  → built, bun.lock         → bun install --frozen-lockfile, then bun run build
+    a script alone                       → script                        → npm run build
+    packages that are in the repository  → plain, node_modules/a/index.js → undefined
+    no package                           → app.js                        → undefined
+    a package.json that is none          → broken, app.js                → undefined
+    the lock file of a workspace above → in/built, package.json, pnpm-lock.yaml → pnpm install --frozen-lockfile, then pnpm run build → in/
+  `)) {
+    const files = Object.fromEntries(names.split(', ').map((name) => {
+      const [, folder, kind] = /^(in\/)?(.*)$/.exec(name) ?? []
+      return kind in PACKAGES ? [`${folder ?? ''}package.json`, PACKAGES[kind]] : [name, '{}']
+    }))
+    const build = await buildOf({ tree: treeOf(files), prefix, hook: undefined })
+    assert.equal(String(build?.text), expected, what)
   }
-
-  test('is none where a hook is set, and cannot be made of dependencies without a lock file', async () => {
-    const hook = { command: ['make'], timeoutMs: 1000 }
-    const build = await buildOf({ tree: treeOf({ 'package.json': BUILT, 'package-lock.json': '{}' }), prefix: '',
-      hook })
-    assert.deepEqual([build?.text, build?.command, build?.install, build?.isGuess], ['hooks.build', ['make'], null,
-      false])
-    await assert.rejects(buildOf({ tree: treeOf({ 'package.json': PLAIN }), prefix: '', hook: undefined }), {
-      code: 'build-unconfirmed',
-      message: /there is no lock file/
-    })
+  const hook = { command: ['make'], timeoutMs: 1000 }
+  const build = await buildOf({ tree: treeOf({ 'package.json': BUILT, 'package-lock.json': '{}' }), prefix: '', hook })
+  assert.deepEqual([build?.text, build?.command, build?.install, build?.isGuess], ['hooks.build', ['make'], null,
+    false])
+  await assert.rejects(buildOf({ tree: treeOf({ 'package.json': PLAIN }), prefix: '', hook: undefined }), {
+    code: 'build-unconfirmed',
+    message: /there is no lock file/
   })
 })
 
