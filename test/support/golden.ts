@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, test, type TestContext } from 'node:test'
 
 /**
- * Golden answers: what a person would see, in a text that a person has read and found right. It lies in the folder
- * `golden` beside the test. `GOLDEN=write` writes it anew: read it before it is committed.
+ * Golden answers: what somebody would see, in a text that a person has read and found right. It lies in the folder
+ * `golden` beside the test. `GOLDEN=write` writes it anew: read it before you commit it.
  */
 const IS_WRITTEN = process.env.GOLDEN === 'write'
 /** A line that begins a section, or that is only a remark. */
@@ -12,15 +12,17 @@ const HEAD = '# '
 
 /** @param place the file of the test */
 export function assertGolden (place: ImportMeta, name: string, text: string) {
-  const file = new URL(`golden/${name}.txt`, place.url)
   const whole = `${text.trimEnd()}\n`
-  if (IS_WRITTEN) writeFileSync(file, whole)
-  assert.equal(whole, readFileSync(file, 'utf8'), `what is told differs from ${name}.txt`)
+  if (IS_WRITTEN) {
+    mkdirSync(new URL('golden/', place.url), { recursive: true })
+    writeFileSync(fileOf(place, name), whole)
+  }
+  assert.equal(whole, readFileSync(fileOf(place, name), 'utf8'), `what is told differs from ${name}.txt`)
 }
 
-/** Tells each line of the text anew: what stands before ` → ` goes in, what stands behind it comes out. */
+/** Tells each line of the text anew: what stands before its first ` → ` goes in, what stands behind comes out. */
 export async function assertRetold (place: ImportMeta, name: string, tell: (input: string) => unknown) {
-  const lines = readFileSync(new URL(`golden/${name}.txt`, place.url), 'utf8').trimEnd().split('\n')
+  const lines = readFileSync(fileOf(place, name), 'utf8').trimEnd().split('\n')
   assert.ok(lines.length > 3, 'the text has lines')
   const told = []
   for (const line of lines) {
@@ -35,7 +37,8 @@ export async function assertRetold (place: ImportMeta, name: string, tell: (inpu
 export function testStates<State> (place: ImportMeta, name: string, states: Record<string, State>,
   tell: (state: State, t: TestContext) => string | Promise<string>)
 {
-  const [, ...kept] = `\n${readFileSync(new URL(`golden/${name}.txt`, place.url), 'utf8')}`.split(`\n${HEAD}`)
+  const isNew = IS_WRITTEN && !existsSync(fileOf(place, name))
+  const [, ...kept] = `\n${isNew ? '' : readFileSync(fileOf(place, name), 'utf8')}`.split(`\n${HEAD}`)
   const sections = new Map(kept.map((section) => [section.split('\n', 1)[0], section.trimEnd()]))
   const told: string[] = []
   describe(name, () => {
@@ -53,6 +56,10 @@ export function testStates<State> (place: ImportMeta, name: string, states: Reco
       else assert.deepEqual([...sections.keys()].filter((title) => !Object.hasOwn(states, title)), [])
     })
   })
+}
+
+function fileOf (place: ImportMeta, name: string) {
+  return new URL(`golden/${name}.txt`, place.url)
 }
 
 /** As it is, or as JSON where it is no text. */

@@ -154,39 +154,23 @@ describe('where a release lies', () => {
   execFileSync('mkfifo', [path.join(root, 'pipe-entry', 'app.js')])
   execFileSync('mkfifo', [path.join(root, 'pipe-entry', 'package.json')])
 
-  const hostile: [string, string][] = [['the root itself', root], ['the root as a dot', '.'], ['nothing', ''], [
-    'what lies beside it',
-    twin
-  ], ['what lies above it', path.dirname(root)], ['up and out', '../../../../etc'], [
-    'up and out, behind a folder of its own',
-    `${root}/v1/../../${path.basename(twin)}`
-  ], ['a link out', 'out'], ['a folder behind a link out', 'out/secret'], ['a link to a link out',
-    path.join(root, 'out-by-two')], ['a link out to a folder whose entry leads back in', 'out-and-back'], [
-    'up from behind a link',
-    `${root}/out/../${path.basename(twin)}`
-  ], ['a link to itself', 'loop'], ['the same letters in another case',
-    path.join(path.dirname(root), path.basename(root).toUpperCase(), 'v1')], ['a folder of its own in another case',
-    path.join(root, 'V1')], ['a zero byte', `${root}/v1\0/../../etc`], ['a file', 'a-file'], ['a pipe', 'pipe'], [
-    'what is not there',
-    'v9'
-  ], ['what is not there, outside', '/nowhere/at/all'], ['far too much', path.join(root, 'x'.repeat(5000))], [
-    'too long a name',
-    path.join(root, 'x'.repeat(300))
-  ], ['a URL', 'file:///etc'], ['encoded dots', '%2e%2e/%2e%2e/etc'], ['backslashes', '..\\..\\etc'], [
-    'a folder whose entry leads out',
-    'evil-entry'
-  ], ['a folder whose package.json leads out', 'evil-main'], ['the files of this process', '/proc/self/cwd'], [
-    'a descriptor of it',
-    '/dev/fd/0'
-  ]]
-  for (const [what, wanted] of hostile) {
-    test(`a path is refused that is ${what}, and nothing changes`, async () => {
-      const { releases, created } = await registry({ entry: path.join(root, 'v1', 'app.js'), root })
+  test('a path is refused that is not a folder below the root, whatever it is written like, and nothing changes', async () => {
+    const { releases, created } = await registry({ entry: path.join(root, 'v1', 'app.js'), root })
+    const parent = path.dirname(root)
+    const [own, beside] = [root, twin].map((folder) => path.basename(folder))
+    const lies = [root, '.', '', twin, parent, '../../../../etc', `${root}/v1/../../${beside}`]
+    const links = ['out', 'out/secret', path.join(root, 'out-by-two'), 'out-and-back', `${root}/out/../${beside}`,
+      'loop']
+    const names = [path.join(parent, own.toUpperCase(), 'v1'), path.join(root, 'V1'), `${root}/v1\0/../../etc`,
+      path.join(root, 'x'.repeat(5000)), path.join(root, 'x'.repeat(300)), 'file:///etc', '%2e%2e/%2e%2e/etc',
+      '..\\..\\etc']
+    const others = ['a-file', 'pipe', 'v9', '/nowhere/at/all', 'evil-entry', 'evil-main', '/proc/self/cwd', '/dev/fd/0']
+    for (const wanted of [...lies, ...links, ...names, ...others]) {
       await assert.rejects(releases.prepare({ ...ACTOR, path: wanted }), { code: 'path-refused',
-        message: /^path: expected a folder below releases\.root, received / })
-      assert.deepEqual([created, releases.list().items], [[], []])
-    })
-  }
+        message: /^path: expected a folder below releases\.root, received / }, wanted.slice(0, 100))
+    }
+    assert.deepEqual([created, releases.list().items], [[], []])
+  })
 
   test('what is refused does not tell whether there is anything outside', async () => {
     const { releases } = await registry({ entry: path.join(root, 'v1', 'app.js'), root })
