@@ -27,15 +27,15 @@ const warn = (name: string) =>
 const rowsOf = (list: AppView[], can?: Powers) => appRows({ apps: { list: () => list }, can })
 
 const say = (list: AppView[]) => {
-  const { tone, text, hint } = healthOf(rows(list))
-  return `${tone}: ${text}${hint && `, '→' | ${hint}`}`
+  const { tone, text, hint } = healthOf(rowsOf(list))
+  return `${tone}: ${text}${hint && ` | ${hint}`}`
 }
 
 test('the app that needs help most comes first, one that is stopped last', () => {
   const list = [away('a', 'stopped'), anApp('b'), away('c', 'stopping'), anApp('d', { openCrashes: 1 }),
     away('e', 'starting'), warn('f'), away('g', 'failed', 'no entry'), bad('h'), away('i', 'waiting', 'waits for h')]
-  assert.deepEqual(rows(list).map(({ name }) => name), ['g', 'h', 'f', 'e', 'i', 'c', 'd', 'b', 'a'])
-  assert.deepEqual(rowsOf(list).map(({ text, hint }) => `${text} ${hint}`, '→'.trim()).slice(0, 5), ['Cannot run no entry',
+  assert.deepEqual(rowsOf(list).map(({ name }) => name), ['g', 'h', 'f', 'e', 'i', 'c', 'd', 'b', 'a'])
+  assert.deepEqual(rowsOf(list).map(({ text, hint }) => `${text} ${hint}`.trim()).slice(0, 5), ['Cannot run no entry',
     'No worker serves', 'All 2 workers serve; slot 1 keeps crashing', 'Starting', 'Waiting waits for h'])
 })
 

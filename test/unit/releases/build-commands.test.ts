@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { buildOf, hasInstallScript } from '../../../server/releases/build-commands.ts'
-import { rowsOf } from '../../support/rows.ts'
+import { rows } from '../../support/rows.ts'
 
 /** A commit with these files. */
 function treeOf (files: Record<string, string>) {
@@ -23,7 +23,7 @@ const PACKAGES: Record<string, string> = { built: BUILT, plain: PLAIN, broken: '
   script: JSON.stringify({ scripts: { build: 'node build.js' } }) }
 
 test('how a commit is built is guessed from its files, unless a hook says it', async () => {
-  for (const [what, names, expected, prefix = ''] of rowsOf(`
+  for (const [what, names, expected, prefix = ''] of rows(`
     npm                                  → built, package-lock.json      → npm ci, then npm run build
     npm, with nothing to build           → plain, npm-shrinkwrap.json    → npm ci
     pnpm                                 → built, pnpm-lock.yaml   → pnpm install --frozen-lockfile, then pnpm run build
@@ -36,7 +36,7 @@ test('how a commit is built is guessed from its files, unless a hook says it', a
     no package                           → app.js                        → undefined
     a package.json that is none          → broken, app.js                → undefined
     the lock file of a workspace above → in/built, package.json, pnpm-lock.yaml → pnpm install --frozen-lockfile, then pnpm run build → in/
-  `)) {
+  `, '→')) {
     const files = Object.fromEntries(names.split(', ').map((name) => {
       const [, folder, kind] = /^(in\/)?(.*)$/.exec(name) ?? []
       return kind in PACKAGES ? [`${folder ?? ''}package.json`, PACKAGES[kind]] : [name, '{}']
