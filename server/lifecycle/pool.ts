@@ -28,7 +28,7 @@ import { beginTransition, type Transition } from './transition.ts'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.ts'
 import { becomeReady, recordEnd, clearDeadlines, drainWorker, drainListening, resetBackoff, forkServing, killLate,
   leaveSlot, nameOf, terminateWorker } from './worker.ts'
-import type { Command, Fact, Finished, Input, Inputs, PoolState, Refusal, Worker } from './state.ts'
+import type { Command, DeadlineKind, Fact, Finished, Input, Inputs, PoolState, Refusal, Worker } from './state.ts'
 import type { WorkerDeadline } from './worker.ts'
 
 /** As many reasons why a program does not share its sockets are kept of each worker. */
@@ -297,24 +297,36 @@ const HANDLERS: { [Type in keyof Inputs]: (transition: Transition, input: Inputs
   }),
 
   'deadline-passed' (transition, { deadline, id, starvedMs = 0 }) {
-    if (deadline === 'retry') return retrySlot(transition, id)
-    if (deadline === 'upgrade') return upgradeTooSlow(transition)
-    if (deadline === 'recycle') return endRecycling(transition)
-    // settleState recycles the workers that waited for it.
-    if (deadline === 'recycle-pace') return
-    if (deadline === 'standby') return retryStandby(transition)
-    if (deadline === 'progress') return noProgress(transition)
-    if (deadline === 'answers') return askAnswers(transition)
-    if (deadline === 'guard') return transition.state.guard?.isTripped ? undefined : liftGuard(transition)
-    if (deadline === 'canary' || deadline === 'judge') return askJudge(transition, deadline)
+    if (isOfAll(deadline)) return DEADLINES_OF_ALL[deadline](transition, id)
     const worker = transition.state.workers[id]
     // A deadline may pass just as it is met.
-    if (worker) DEADLINES[deadline](transition, worker, starvedMs)
+    if (worker) DEADLINES_OF_WORKERS[deadline](transition, worker, starvedMs)
   }
 }
 
-const DEADLINES: Record<WorkerDeadline, (transition: Transition, worker: Worker, starvedMs: number) => void> = {
-  ready (transition, worker, starvedMs) {
+/** `id`: of a slot, for `retry` */
+const DEADLINES_OF_ALL: Record<Exclude<DeadlineKind, WorkerDeadline>, (transition: Transition, id: number) => void> = {
+  retry: retrySlot,
+  upgrade: upgradeTooSlow,
+  recycle: endRecycling,
+  // settleState recycles the workers that waited for it.
+  'recycle-pace' () {},
+  standby: retryStandby,
+  progress: noProgress,
+  answers: askAnswers,
+  guard (transition) {
+    if (!transition.state.guard?.isTripped) liftGuard(transition)
+  },
+  canary: (transition) => askJudge(transition, 'canary'),
+  judge: (transition) => askJudge(transition, 'judge')
+}
+
+function isOfAll (deadline: DeadlineKind): deadline is keyof typeof DEADLINES_OF_ALL {
+  return Object.hasOwn(DEADLINES_OF_ALL, deadline)
+}
+
+const DEADLINES_OF_WORKERS: Record<WorkerDeadline,
+  (transition: Transition, worker: Worker, starvedMs: number) => void> = { ready (transition, worker, starvedMs) {
     if (worker.state !== 'starting') return
     if (extendBoot(transition, worker, starvedMs)) {
       if (roleOf(transition, worker) === 'candidate' && transition.state.rollout) noteProgress(transition)
@@ -324,31 +336,21 @@ const DEADLINES: Record<WorkerDeadline, (transition: Transition, worker: Worker,
     if (worker.report) return endWaitForAddresses(transition, worker, worker.report)
     if (isNoServer(transition.state, worker)) takeUpNoServer(transition, worker)
     else failBoot(transition, worker, notReadyInTime(worker, transition.state.options.ready))
-  },
-  alive (transition, worker) {
+  }, alive (transition, worker) {
     if (worker.state === 'starting' && isNoServer(transition.state, worker)) takeUpNoServer(transition, worker)
-  },
-  addresses (transition, worker) {
+  }, addresses (transition, worker) {
     if (worker.state === 'starting' && missingAddresses(transition, worker, { mayBeLate: false }).length > 0)
       failForAddresses(transition, worker)
-  },
-  drain: lookAtDrain,
-  'long-lived': endOfKeeping,
-  term (transition, worker) {
+  }, drain: lookAtDrain, 'long-lived': endOfKeeping, term (transition, worker) {
     if (worker.state === 'stopping') killLate(transition, worker)
-  },
-  steady (transition, worker) {
+  }, steady (transition, worker) {
     const slot = transition.slot(worker.slot)
     if (slot?.serving === worker.id) resetBackoff(transition, slot)
-  },
-  stack: killStuck,
-  soak: endSoak,
-  age (transition, worker) {
+  }, stack: killStuck, soak: endSoak, age (transition, worker) {
     const { maxAgeMs } = transition.state.options.recycle ?? {}
     becomeDue(transition, worker, { cause: 'max-age',
       message: `${nameOf(worker)} reached its maximum age (option recycle.maxAgeMs: ${maxAgeMs})` })
-  }
-}
+  } }
 
 /** `worker`: has had its time to get ready */
 function endWaitForAddresses (transition: Transition, worker: Worker, report: NonNullable<Worker['report']>) {
