@@ -132,6 +132,8 @@ export function simulate (
       return count
     },
     isFinished: false,
+    /** What commands there are. */
+    effects: Object.keys(effects),
     /** The rollout that has asked for a turn. */
     asking: null as number | null,
     /** What was to be prepared last. */
@@ -271,6 +273,8 @@ const ROLLOUT_ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-bac
 /** Deadlines whose id is of no worker. */
 const OF_OTHERS: DeadlineKind[] = ['retry', 'upgrade', 'recycle', 'recycle-pace', 'progress', 'canary', 'judge',
   'guard', 'standby', 'answers']
+export const DEADLINES: DeadlineKind[] = [...OF_OTHERS, 'ready', 'addresses', 'alive', 'drain', 'long-lived', 'term',
+  'steady', 'stack', 'age', 'soak']
 export const NEW_RELEASE = Object.freeze({ entry: '/srv/r2/app.js', path: '/srv/r2' })
 
 /** What a judge may say. */

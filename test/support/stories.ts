@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { EVENT_TYPES } from '../../server/events/kinds.ts'
 import { fieldOf, happen, isField, msOf, partsOf, type Fields, type Words } from './happenings.ts'
-import { OPTIONS, simulate, type Simulation } from './simulation.ts'
+import { DEADLINES, OPTIONS, simulate, type Simulation } from './simulation.ts'
 import type { LifecycleOptions, Refusal } from '../../server/lifecycle/state.ts'
 
 type Start = Omit<NonNullable<Parameters<typeof simulate>[0]>, 'options'> & { options?: Partial<LifecycleOptions> }
@@ -133,7 +133,10 @@ function createTeller (starts: Record<string, Start>, words: Words) {
   }
 
   function checkNone (what: string) {
-    if (what.includes(':')) return assert.ok(!pool.deadlines.has(what), what)
+    if (what.includes(':')) {
+      assert.ok((DEADLINES as string[]).includes(what.split(':')[0]), `${what} is no deadline`)
+      return assert.ok(!pool.deadlines.has(what), what)
+    }
     const [type, ...fields] = partsOf(what, ' ')
     assert.deepEqual(isEvent(type) && fields.length === 0 ? eventsOf(type) : matching(what), [], what)
   }
@@ -158,6 +161,7 @@ function createTeller (starts: Record<string, Start>, words: Words) {
 
   function ofThisStep (type: string): Fields[] {
     const all: object[] = isEvent(type) ? pool.events.slice(before.events) : pool.commands.slice(before.commands)
+    assert.ok(isEvent(type) || pool.effects.includes(type), `${type} is no command`)
     return (all as Fields[]).filter((each) => each.type === type)
   }
 
