@@ -22,9 +22,10 @@ const STEPS: Record<string, string> = {
 
 /** N is the worker that was forked last. */
 const EVENTS: Record<string, string> = { 'an old worker dies': '3 exits SIGKILL', 'the new worker crashes': 'N exits 1',
-  'the new worker is killed': 'N exits SIGKILL', 'not ready in time': 'deadline-passed deadline=ready id=N',
-  'judged bad': 'judged bad', pause: 'pause', resume: 'resume', abort: 'abort', promote: 'promote', retry: 'retry',
-  'scale up': `scale ${SIZE + 2}`, 'scale down': 'scale 1', 'second deploy': 'deploy', SIGTERM: 'stop' }
+  'the new worker is killed': 'N exits SIGKILL', 'an operator kills it': 'N killed',
+  'not ready in time': 'deadline-passed deadline=ready id=N', 'judged bad': 'judged bad', pause: 'pause',
+  resume: 'resume', abort: 'abort', promote: 'promote', retry: 'retry', 'scale up': `scale ${SIZE + 2}`,
+  'scale down': 'scale 1', 'second deploy': 'deploy', SIGTERM: 'stop' }
 
 function assertBounds (pool: Simulation) {
   const { slots, workers } = pool.state
@@ -84,6 +85,7 @@ step            | preparing | starting | soaking | canary starting | canary | ro
 an old worker dies       | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Rr1
 the new worker crashes   | Sr2 | Fr1 | Fr1 | Fr1 | Fr1 | Rr1 | Rr1 | Sr2 | Fr2+r1
 the new worker is killed | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Rr1
+an operator kills it     | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Rr1
 not ready in time        | Sr2 | Fr1 | Sr2 | Fr1 | Sr2 | Rr1 | Rr1 | Sr2 | Fr2+r1
 judged bad               | Sr2 | Fr1 | Fr1 | Fr1 | Fr1 | Rr1 | Rr1 | Sr2 | Rr1
 pause                    | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | Sr2 | !Sr2 | !Sr2 | !Rr1
