@@ -187,7 +187,6 @@ function rowOf (
   { id, state, release, drifted, orphan }: { id: number | null, state: string, release: string, drifted?: boolean,
     orphan?: boolean }
 ) {
-  if (id === null) return state
   return [id, state, release !== 'r1' && release, drifted && 'drifted', orphan && 'orphan'].filter(Boolean).join(' ')
 }
 

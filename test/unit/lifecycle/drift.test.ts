@@ -3,7 +3,7 @@ import type { Simulation } from '../../support/simulation.ts'
 import type { Drift } from '../../../server/lifecycle/state.ts'
 
 const drift = (kind: Drift['kind'], count: number, ...files: string[]): Record<string, Drift> => ({
-  r1: { kind, count, files, since: null, by: null }
+  r1: { kind, count, files, since: '2026-01-01', by: null }
 })
 const DRIFT = drift('code', 7, '/srv/r1/a.js', '/srv/r1/b.js')
 const DRIFTS = { 'files change': DRIFT, 'its folder changes': drift('folder', 3, '.next/BUILD_ID', 'app.db'),
@@ -31,7 +31,7 @@ marks all workers of a restart, and none of a deploy
   deploy; settle    | [5 ready r2] [6 ready r2]
 marks a replacement that comes after a backoff by what is so then
   1 worker; 1 exits 1; 2 exits 1  | [backoff]
-  files change; next  | [3 starting drifted]
+  files change; next  | [3 starting drifted]; view.workers.0.driftedSince = 2026-01-01
 `, { acts })
 
 const CAVEAT =
@@ -68,7 +68,8 @@ const DRIFTED = '2 workers with hold on drift; files change'
 stories('releases.onDrift: hold', `${
   Object.entries(ENDED_BY).map(([name, end]) => `
 holds the slot after ${name}, until the files are back
-  ${DRIFTED}; ${end}  | [held] [2 ready]; slot.held slot=1 release=r1 detail.count=7
+  ${DRIFTED}; ${end}  | [held drifted] [2 ready]; slot.held slot=1 release=r1 detail.count=7
+    | view.workers.0.driftedSince = 2026-01-01
   next; next; next  | after 6 s; 1 x slot.held
   restore; next     | slot.resumed slot=1
   settle            | [3 ready] [2 ready]; state.slots.0.blocked = none`).join('')
@@ -77,9 +78,9 @@ is ended by a deploy
   ${DRIFTED}; 1 exits 1; deploy; settle     | [3 ready r2] [4 ready r2]; no retry:1; state.slots.0.blocked = none
     | rollout.succeeded release=r2
 leaves the slot waiting after a deploy that fails
-  ${DRIFTED}; 1 exits 1; deploy; settle r1  | [held] [2 ready]; retry:1; rollout.failed release=r2
+  ${DRIFTED}; 1 exits 1; deploy; settle r1  | [held drifted] [2 ready]; retry:1; rollout.failed release=r2
 makes a scale-up wait, and a scale-down or a stop takes the slot away
-  ${DRIFTED}; scale 3    | [1 ready] [2 ready] [held]; retry:3
+  ${DRIFTED}; scale 3    | [1 ready] [2 ready] [held drifted]; retry:3
   scale 2           | [1 ready] [2 ready]; no retry:3
   1 exits 1; stop; settle  | isFinished = true
 refuses a restart, and says why

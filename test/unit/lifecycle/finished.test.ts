@@ -32,6 +32,8 @@ is finished, which is said once, with how it has ended, and is no restart
 is finished too before it is ready, and the start is over with the last one
   2 workers starting with policy on-failure    | phase = starting
   1 exits 0; 2 exits 0  | phase = running; worker.exited 2 "worker 2 (slot 2) exited with code 0"; isFinished = false
+counts as done only where it has succeeded
+  2 workers with policy never; 1 exits 0; 2 exits 3  | [finished] [finished]; finished = 1
 counts as ready after its time where it had no time to answer, and is not ended
   1 worker starting with policy on-failure; next  | [1 ready]
 starts again by a restart, which has succeeded when all are done or ready
@@ -39,12 +41,12 @@ starts again by a restart, which has succeeded when all are done or ready
   3 exits 0; 4 ready; settle  | rollout.succeeded; [finished] [4 ready]
 starts again by a deploy, which has succeeded when all are done or ready
   2 workers starting with policy on-failure; 1 exits 0; 2 exits 0; deploy   | [3 starting r2] [finished]
-  3 exits 0; 4 ready; settle  | rollout.succeeded; [finished] [4 ready r2]; slots = r2 r2
+  3 exits 0; 4 ready; settle  | rollout.succeeded; [finished r2] [4 ready r2]; slots = r2 r2
 fails the deploy where it fails on the new release, and its slot stays finished on the old one
   1 worker starting with policy on-failure; 1 exits 0; deploy; 2 exits 1  | rollout.failed; [finished]; slots = r1
 passes as a canary that has done its work
   2 workers with policy on-failure; deploy canary; 3 exits 0  | rollout = canary
-  promote; settle             | rollout.succeeded; [finished] [4 ready r2]
+  promote; settle             | rollout.succeeded; [finished r2] [4 ready r2]
 has its slot back where it hangs and answers again before it is killed, with policy never
   1 worker with policy never; 1 silent  | serving = 0
   1 answered                  | serving = 1; [1 ready]

@@ -30,6 +30,7 @@ has a worker whose app is asked say with its end what it last answered, or that 
   1 exits 0  | worker.exited 1 "…exited with code 0 (worker 1 … GET /health answered 503 (no cache))"
 tells what a worker says of itself that has to say that it is ready, and has not done so in time
   1 worker starting with a notification; 1 status-text text="loading 3 of 9"
+    | view.workers.0.statusText = loading 3 of 9
   next  | worker.draining 1 "worker 1 (slot 1) was not ready within 500 ms (option ready.timeoutMs): it has not said READY=1 (option ready.signal: notify): its status is …loading 3 of 9…"
 replaces a worker that says that it stops at once, as no failure
   1 worker; wait 2 s; 1 stopping  | [1 draining, 2 starting]; worker.draining 1 cause=app-request
@@ -45,7 +46,7 @@ tells of a worker that was warmed up, and what failed then, without any other ef
   2 ready    | worker.ready 2; 1 x worker.warm-up-failed; ready = 2
 drains, then terminates, then kills: 30 s and 5 s by default
   1 worker; stop   | drain 1; no terminate 1
-  next             | terminate 1; no kill 1; after 30 s
+  next             | terminate 1; no kill 1; no drain:1; after 30 s
   next             | kill 1; after 5 s; isFinished = false
   1 exits SIGKILL  | isFinished = true; worker.exited 1 cause=shutdown actor=api
 scales up and down from the highest slot, and tells from and to

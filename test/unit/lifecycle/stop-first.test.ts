@@ -63,6 +63,8 @@ canaries and upgrades, which have two live side by side, are refused
   2 workers with stop-first; deploy canary  | refused not-possible "canary: expected none with rollout.order …"
   upgrade         | refused not-possible "…rollout.order is …: restart the master instead"
   deploy canary start-first  | rollout = canary
+a new worker that soaks serves, though it has the slot only afterwards
+  1 worker with stop-first; deploy soak; 1 ends; 2 ready  | [2 ready r2]; steps = soaking; ready = 1
 one deploy alone can be stop-first
   1 worker; deploy stop-first  | [1 draining]
   settle          | [2 ready r2]; rollout.succeeded
