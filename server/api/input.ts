@@ -182,7 +182,10 @@ function isSecret (schema: z.ZodObject, path: PropertyKey[]) {
 
 /** `isBare`: without what makes it optional */
 function fieldAt (schema: unknown, path: PropertyKey[], { isBare = true }: { isBare?: boolean } = {}) {
-  const field = path.reduce((part, key) => Object(bareOf(part)).shape?.[key], schema)
+  const field = path.reduce((part, key) => {
+    const { shape, element } = Object(bareOf(part))
+    return shape ? shape[key] : element
+  }, schema)
   return isBare ? bareOf(field) : field
 }
 

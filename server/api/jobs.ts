@@ -31,8 +31,10 @@ const JOB = z.strictObject({ name: JOB_NAME,
   ), last: RUN.nullable().describe('the newest run') }).meta({ id: 'Job' })
 
 const ORDER = z.strictObject({
-  command: z.array(z.string().max(32_768).regex(/^[^\0]*$/)).min(1).max(1000).refine(([program]) => program !== '')
-    .meta({ description: 'a list of a program and its arguments', examples: [['npm', 'run', 'migrate']] }),
+  command: z.array(z.string().max(32_768).regex(/^[^\0]*$/).describe('a text without NUL')).min(1).max(1000).refine((
+    [program]
+  ) => program !== '').meta({ description: 'a list of a program and its arguments',
+    examples: [['npm', 'run', 'migrate']] }),
   process: z.strictObject({ pid: NUMBER, startTime: z.string().max(100) }).optional().describe(
     'a process of this machine in which it runs already, in a terminal of its own: nothing is started'
   )

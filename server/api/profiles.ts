@@ -55,8 +55,8 @@ export function profileResources ({ deck, now }: { deck: Deck, now: () => number
       GET: operation({ name: 'getProfileChanges',
         summary: 'Compares what ran with what ran on another release: the functions whose share of the CPU has changed',
         role: 'operator', cli: 'clusterdeck profile --release r9 --before-release r8',
-        query: z.strictObject({ ...window, beforeRelease: RELEASE_NAME }), answer: PROFILE_CHANGES,
-        handle: async ({ query }) => ({ body: await readChanges(deck, query) }) })
+        query: z.strictObject({ ...window, beforeRelease: RELEASE_NAME.describe('a release such as r12') }),
+        answer: PROFILE_CHANGES, handle: async ({ query }) => ({ body: await readChanges(deck, query) }) })
     },
 
     '/profiles/file': {

@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test'
 import { io } from 'socket.io-client'
 import { createAudit } from '../../server/admin/audit.ts'
 import { createAdmin } from '../../server/admin/listener.ts'
-import { roleAllows, type Role } from '../../server/api/roles.ts'
+import { roleAllows, ROLES, type Role } from '../../server/api/roles.ts'
 import { PAGES } from '../../server/dashboard/pages.ts'
 import { createEventStream, type DeckEvent } from '../../server/events/stream.ts'
 import { behindPort } from '../support/fake-apps.ts'
@@ -76,14 +76,10 @@ test('a live page follows what its viewer may see, and shows a viewer nothing th
 
 test('revoking a token ends its session, its live page, its stream and its waiting call at once', async (t) => {
   const { admin } = await setUp(t)
-  const { body: { token, id } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'admin' }).expect(
-    201
-  )
-  const own = { authorization: `Bearer ${token}` }
+  const { id, headers: own } = await admin.tokenFor('ada', 'admin')
   const { body: { url } } = await admin.stranger().post('/api/v1/sign-in-links').set(own).send({ name: 'eve',
     role: 'viewer' }).expect(201)
-  const visit = await admin.stranger().get(url.slice(admin.url.length))
-  const cookie = String(visit.headers['set-cookie']?.[0]).split(';')[0]
+  const cookie = await admin.signIn(url)
   await admin.stranger().get('/api/v1/status').set({ cookie }).expect(200)
   await admin.api('post', '/api/v1/rollouts').send({ kind: 'restart' }).expect(202)
   const socket = io(admin.url, { transports: ['websocket'], extraHeaders: own, reconnection: false })
@@ -157,8 +153,7 @@ test('a session may let somebody look who has a name, for no longer than itself,
   await make(link, { ...own, 'sec-fetch-site': 'same-site' }).expect(403)
   const { body: made } = await make({ ...link, ttl: '30d' }).expect(201)
   admin.clock.advance(1000)
-  const { headers } = await admin.stranger().get(made.url.slice(admin.url.length)).expect(303)
-  const theirs = { 'sec-fetch-site': 'same-origin', cookie: String(headers['set-cookie']?.[0]).split(';')[0] }
+  const theirs = { 'sec-fetch-site': 'same-origin', cookie: await admin.signIn(made.url) }
   await make(link, theirs).expect(403)
   const { body: { items: [listed] } } = await admin.api('get', '/api/v1/tokens').expect(200)
   assert.deepEqual([listed.name, listed.role, listed.kind, listed.sessions, listed.createdBy, listed.id,
@@ -190,11 +185,9 @@ test('no two that are valid have one name, and a list says when each was used la
 
 test('a token is not revoked by whoever has not seen what has become of the tokens', async (t) => {
   const admin = await startAdmin(t)
-  const make = async (name: string) =>
-    (await admin.api('post', '/api/v1/tokens').send({ name, role: 'admin' }).expect(201)).body
-  const [ada, bob] = [await make('ada'), await make('bob')]
+  const [ada, bob] = [await admin.tokenFor('ada', 'admin'), await admin.tokenFor('bob', 'admin')]
   const { headers: { etag } } = await admin.api('get', '/api/v1/tokens').expect(200)
-  await admin.stranger().delete(`/api/v1/tokens/${ada.id}`).set('authorization', `Bearer ${bob.token}`).expect(200)
+  await admin.stranger().delete(`/api/v1/tokens/${ada.id}`).set(bob.headers).expect(200)
   const { body: late } = await admin.api('delete', `/api/v1/tokens/${bob.id}`).set('if-match', etag).expect(412)
   assert.match(late.detail, /^bob has revoked the token 1 of ada \(admin\) since you opened this\. If-Match/)
   const { body: gone } = await admin.api('delete', `/api/v1/tokens/${ada.id}`).expect(404)
@@ -205,15 +198,13 @@ test('a token is not revoked by whoever has not seen what has become of the toke
 
 test('all tokens end with the one of the data folder', async (t) => {
   const before = await startAdmin(t)
-  const { body: { token } } = await before.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer' }).expect(
-    201
-  )
+  const { headers } = await before.tokenFor('ada', 'viewer')
   const status = async (owner: string) => {
     const next = createAdmin({ ...behindPort(before.deck, before.history), token: owner, port: 0,
       now: before.clock.now })
     t.after(() => next.close())
     const { url } = await next.listen()
-    return (await fetch(`${url}/api/v1/status`, { headers: { authorization: `Bearer ${token}` } })).status
+    return (await fetch(`${url}/api/v1/status`, { headers })).status
   }
   assert.deepEqual([await status(TOKEN), await status('another-token-0123456789'), await status(TOKEN)], [200, 401,
     401])
@@ -279,56 +270,46 @@ test('a flood of wrong tokens leaves a few lines in the history, and their numbe
   assert.equal(refused[0].detail?.count, 30)
 })
 
-test('a token has a name of its own, an end, and is stored as a hash', async (t) => {
-  const { admin } = await setUp(t)
-  for (const body of [{ name: 'system', role: 'viewer' }, { name: 'a b', role: 'viewer' }, { name: 'ada',
-    role: 'root' }, { name: 'ada', role: 'viewer', ttl: '0d' }, { name: 'ada' }, {}])
-  {
-    await admin.api('post', '/api/v1/tokens').send(body).expect(422)
-  }
-  const { body } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer', ttl: '2m' }).expect(
-    201
-  )
+test('a token has an end, and is stored as a hash', async (t) => {
+  const admin = await startAdmin(t)
+  const { token, headers } = await admin.tokenFor('ada', 'viewer', { ttl: '2m' })
   const { body: { items } } = await admin.api('get', '/api/v1/tokens').expect(200)
-  assert.ok(!JSON.stringify(items).includes(body.token))
-  assert.ok(!JSON.stringify(admin.history.page({ limit: 100 })).includes(body.token))
-  await admin.stranger().get('/api/v1/status').set('authorization', `Bearer ${body.token}`).expect(200)
+  assert.ok(!JSON.stringify(items).includes(token))
+  assert.ok(!JSON.stringify(admin.history.page({ limit: 100 })).includes(token))
+  await admin.stranger().get('/api/v1/status').set(headers).expect(200)
   admin.clock.advance(120_000)
-  await admin.stranger().get('/api/v1/status').set('authorization', `Bearer ${body.token}`).expect(401)
-  await admin.api('delete', '/api/v1/tokens/999').expect(404)
+  await admin.stranger().get('/api/v1/status').set(headers).expect(401)
 })
 
 async function setUp (t: TestContext) {
   const admin = await startAdmin(t, { limits: { requests: 1e6, switches: 1e6, strangerRequests: 1e6 } })
-  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-  const make = async (name: string, role: Role, ttl = '90d') =>
-    (await admin.api('post', '/api/v1/tokens').send({ name, role, ttl }).expect(201)).body
-  const signIn = async (token: string) => {
-    const answer = await admin.stranger().post('/sign-in').set('Origin', admin.origin).type('form').send({ token })
-      .expect(303)
-    return { cookie: String(answer.headers['set-cookie']?.[0]).split(';')[0] }
-  }
-  const tokens = { viewer: await make('viewer-token', 'viewer'), operator: await make('operator-token', 'operator'),
-    admin: await make('admin-token', 'admin') }
-  const [revoked, expired] = [await make('revoked-token', 'admin'), await make('expired-token', 'admin', '1m')]
+  const signIn = async (token: string) => ({ cookie: await admin.signInBy(token) })
+  const tokens = await Promise.all(ROLES.map((role) => admin.tokenFor(`${role}-token`, role)))
+  const revoked = await admin.tokenFor('revoked-token', 'admin')
+  const expired = await admin.tokenFor('expired-token', 'admin', { ttl: '1m' })
   const revokedSession = await signIn(revoked.token)
   await admin.api('delete', `/api/v1/tokens/${revoked.id}`).expect(200)
   admin.clock.advance(60_000)
   const callers: Caller[] = [{ name: 'nobody', role: null, headers: {} }, { name: 'wrong token', role: null,
-    headers: bearer('cdk_wrong') }, { name: 'revoked token', role: null, headers: bearer(revoked.token) }, {
+    headers: { authorization: 'Bearer cdk_wrong' } }, { name: 'revoked token', role: null, headers: revoked.headers }, {
     name: 'session of a revoked token',
     role: null,
     headers: revokedSession,
     isSession: true
-  }, { name: 'expired token', role: null, headers: bearer(expired.token) },
-    ...await Promise.all(
-      Object.entries(tokens).flatMap((
-        [role, { token }]
-      ) => [{ name: role, role: role as Role, headers: bearer(token) },
-        signIn(token).then((headers) => ({ name: `session of ${role}`, role: role as Role, headers, isSession: true }))]
+  }, { name: 'expired token', role: null, headers: expired.headers },
+    ...(await Promise.all(
+      tokens.map(async (
+        { role, token, headers }
+      ) => [{ name: role, role, headers }, { name: `session of ${role}`, role, headers: await signIn(token),
+        isSession: true }]
       )
-    ), { name: 'owner', role: 'admin', headers: bearer(TOKEN), isOwner: true }, { name: 'session of the owner',
-    role: 'admin', headers: await signIn(TOKEN), isSession: true, isOwner: true }]
+    )).flat(), { name: 'owner', role: 'admin', headers: { authorization: `Bearer ${TOKEN}` }, isOwner: true }, {
+    name: 'session of the owner',
+    role: 'admin',
+    headers: await signIn(TOKEN),
+    isSession: true,
+    isOwner: true
+  }]
   return { admin, callers }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
-import { rawRequest, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
+import { startAdmin, TOKEN, type Admin } from '../support/admin.ts'
 import { present } from '../support/present.ts'
 
 /** Of a rollout of which nothing more was kept. */
@@ -19,33 +19,11 @@ test('tells probes without a token that the master lives, and whether every work
   }
 })
 
-test('serves the snapshot and each worker of it', async (t) => {
-  const admin = await startAdmin(t)
-  const { body, headers } = await admin.api('get', '/api/v1/status').expect(200)
-  assert.deepEqual(body, admin.deck.status())
-  assert.equal(headers['content-type'], 'application/json; charset=utf-8')
-  assert.deepEqual((await admin.api('get', '/api/v1/workers').expect(200)).body, { items: body.workers })
-  assert.deepEqual((await admin.api('get', '/api/v1/workers/2').expect(200)).body, body.workers[1])
-  const head = await admin.api('head', '/api/v1/status').expect(200)
-  assert.equal(head.text, undefined)
-})
-
-test('starts a rollout and says where to follow it', async (t) => {
-  const admin = await startAdmin(t)
-  const { body, headers } = await admin.api('post', '/api/v1/rollouts').send({ kind: 'deploy', note: 'v2' }).expect(202)
-  assert.equal(headers.location, `/api/v1/rollouts/${body.id}`)
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'v2', actor: 'the owner\'s token',
-    client: 'api' }])
-  assert.deepEqual((await admin.api('get', headers.location).expect(200)).body, { ...body, ...NO_STORY })
-  assert.deepEqual((await admin.api('get', '/api/v1/rollouts').expect(200)).body, { items: [body], next: null })
-})
-
-test('restarts one worker as a rollout', async (t) => {
-  const admin = await startAdmin(t)
-  const { body, headers } = await admin.api('post', '/api/v1/workers/2/restart').expect(202)
-  assert.equal(headers.location, `/api/v1/rollouts/${body.id}`)
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'the owner\'s token',
-    client: 'api' }])
+test('serves the whole snapshot as JSON, and nothing of it to HEAD', async (t) => {
+  const { api, deck } = await startAdmin(t)
+  const { body, headers } = await api('get', '/api/v1/status').expect(200)
+  assert.deepEqual([body, headers['content-type']], [deck.status(), 'application/json; charset=utf-8'])
+  assert.equal((await api('head', '/api/v1/status').expect(200)).text, undefined)
 })
 
 test('names the rollout that runs to whoever starts another', async (t) => {
@@ -58,35 +36,6 @@ test('names the rollout that runs to whoever starts another', async (t) => {
     assert.deepEqual(body, { type: 'urn:clusterdeck:problem:rollout-running', title: 'A rollout is running',
       status: 409, detail: 'rollout 1 (restart) is running', code: 'rollout-running', rollout: 1 })
   }
-})
-
-test('upgrades for whoever has the token, and for no session: it names a program to run', async (t) => {
-  const admin = await startAdmin(t)
-  const { body } = await admin.api('post', '/api/v1/upgrade').send({ execPath: '/opt/node/bin/node', note: 'security' })
-    .expect(202)
-  assert.deepEqual(body, admin.deck.snapshot().upgrade)
-  const asked = [{ type: 'upgrade', execPath: '/opt/node/bin/node', note: 'security', actor: 'the owner\'s token' }]
-  assert.deepEqual(admin.deck.dispatched, asked)
-  const refused = await rawRequest(admin, { method: 'POST', path: '/api/v1/upgrade',
-    headers: { Cookie: await admin.signIn(), Origin: admin.origin } })
-  assert.equal(refused.status, 403)
-  for (const execPath of ['node', '', 7]) {
-    const { body: problem } = await admin.api('post', '/api/v1/upgrade').send({ execPath }).expect(422)
-    assert.match(problem.detail, /^execPath: expected the absolute path of a node binary, received /)
-  }
-  assert.deepEqual(admin.deck.dispatched, asked)
-})
-
-test('scales and stops, and tells the deck who asked', async (t) => {
-  const admin = await startAdmin(t)
-  assert.deepEqual((await admin.api('put', '/api/v1/scale').send({ workers: 256 }).expect(200)).body, {
-    desiredWorkers: 256
-  })
-  assert.deepEqual((await admin.api('post', '/api/v1/stop').set('X-Clusterdeck-Client', 'cli').expect(202)).body, {
-    state: 'stopping'
-  })
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'scale', workers: 256, actor: 'the owner\'s token' }, { type: 'stop',
-    actor: 'the owner\'s token' }])
 })
 
 test('returns a waiting call when the rollout is done', async (t) => {

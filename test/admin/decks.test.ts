@@ -4,8 +4,6 @@ import { idOf } from '../../server/system/other-deck.ts'
 import { rawRequest, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
 import { registered } from '../support/registered.ts'
 
-const FORM = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' }
-
 /** Two decks of this user, of which the first knows the second. */
 async function setUp (t: TestContext,
   { here: hereOptions, there: thereOptions, fields }: { here?: object, there?: object, fields?: object } = {})
@@ -18,17 +16,7 @@ async function setUp (t: TestContext,
 }
 
 const switchTo = (admin: Admin, cookie: string, deck: string, headers: Record<string, string> = {}) =>
-  rawRequest(admin, { method: 'POST', path: '/actions/switch',
-    headers: { ...FORM, cookie, 'HX-Current-URL': `${admin.url}/logs`, ...headers }, body: `deck=${deck}` })
-
-/** @returns a Cookie header */
-async function signInAs (admin: Admin, role: 'viewer' | 'operator' | 'admin'): Promise<string> {
-  const { body } = await admin.api('post', '/api/v1/tokens').send({ name: `ada-${role}`, role }).expect(201)
-  const answer = await admin.stranger().post('/sign-in').set('Origin', admin.origin).type('form').send({
-    token: body.token
-  }).expect(303)
-  return String(answer.headers['set-cookie']?.[0]).split(';')[0]
-}
+  admin.post('switch', `deck=${deck}`, { cookie, 'HX-Current-URL': `${admin.url}/logs`, ...headers })
 
 const newest = (admin: Admin, type: string) => admin.history.page({ type: [type], limit: 1 }).items[0]
 
@@ -88,7 +76,7 @@ test('nobody is signed in there for longer than here', async (t) => {
 test('whoever was let in by a token with a name, also as an admin, gets neither the list nor a link, and nothing is asked for them', async (t) => {
   const { here, there, id } = await setUp(t)
   for (const role of ['viewer', 'operator', 'admin'] as const) {
-    const cookie = await signInAs(here, role)
+    const cookie = await here.signInBy((await here.tokenFor(`ada-${role}`, role)).token)
     assert.equal((await rawRequest(here, { path: '/decks', headers: { cookie } })).status, 403)
     assert.equal((await switchTo(here, cookie, id)).status, 403)
     const page = await rawRequest(here, { path: '/', headers: { cookie, accept: 'text/html' } })
@@ -100,8 +88,7 @@ test('whoever was let in by a token with a name, also as an admin, gets neither 
 
 test('a page of a deck that is alone has nothing of others', async (t) => {
   const admin = await startAdmin(t)
-  const cookie = await admin.signIn()
-  const visit = async () => (await rawRequest(admin, { path: '/', headers: { cookie, accept: 'text/html' } })).text
+  const visit = async () => (await admin.visit('/')).text
   const alone = await visit()
   assert.ok(!alone.includes('decks'))
   admin.deck.registered.push(registered())
@@ -114,7 +101,7 @@ test('a page of a deck that is alone has nothing of others', async (t) => {
 
 test('the palette finds the other decks, for who may go there', async (t) => {
   const { here, id } = await setUp(t, { fields: { name: 'mail <b>' } })
-  const { text } = await rawRequest(here, { path: '/palette', headers: { cookie: await here.signIn() } })
+  const { text } = await here.visit('/palette')
   assert.match(text, new RegExp(`hx-post="/actions/switch" hx-vals='{"deck":"${id}"}'[^]*Switch to mail &lt;b&gt;`))
 })
 

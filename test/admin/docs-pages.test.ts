@@ -1,28 +1,18 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { manualPages } from '../../server/manual.ts'
-import { rawRequest, startAdmin } from '../support/admin.ts'
-import type { TestContext } from 'node:test'
-
-const PAGE = { Accept: 'text/html' }
-
-async function setUp (t: TestContext) {
-  const admin = await startAdmin(t)
-  const Cookie = await admin.signIn()
-  return { admin,
-    visit: (path: string, headers = {}) => rawRequest(admin, { path, headers: { ...PAGE, Cookie, ...headers } }) }
-}
+import { startAdmin } from '../support/admin.ts'
 
 test('the manual is for those who are signed in', async (t) => {
-  const { admin } = await setUp(t)
+  const { visit } = await startAdmin(t)
   for (const path of ['/docs', '/docs/logs']) {
-    const answer = await rawRequest(admin, { path, headers: PAGE })
+    const answer = await visit(path, { cookie: '' })
     assert.deepEqual([answer.status, answer.headers.location], [303, `/sign-in?next=${encodeURIComponent(path)}`])
   }
 })
 
 test('every page of the manual is served, with a list of all and the one it is marked', async (t) => {
-  const { visit } = await setUp(t)
+  const { visit } = await startAdmin(t)
   const pages = manualPages()
   for (const path of ['/docs', ...pages.map(({ name }) => `/docs/${name}`)]) {
     const { status, text } = await visit(path)
@@ -35,7 +25,7 @@ test('every page of the manual is served, with a list of all and the one it is m
 })
 
 test('the page of the API lists all operations, and each leads to its own place on the page of its group', async (t) => {
-  const { visit } = await setUp(t)
+  const { visit } = await startAdmin(t)
   assert.match((await visit('/docs/api/rollouts')).text, /<span class="api-summary">[^`]*<code>wait<\/code>/)
   const { text } = await visit('/docs/api')
   const links = [...text.matchAll(/href="(\/docs\/api\/[\w-]+)#(\w+)"/g)]
@@ -49,7 +39,7 @@ test('the page of the API lists all operations, and each leads to its own place 
 })
 
 test('a page that is not there is a 404 like any other, whatever its name', async (t) => {
-  const { visit } = await setUp(t)
+  const { visit } = await startAdmin(t)
   for (const path of ['/docs/nothing', '/docs/README', '/docs/logs.md', '/docs/..%2f..%2fpackage', '/docs/__proto__',
     '/docs/logs/more', '/docs/api/nothing', '/docs/%00'])
   {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import http from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { rawRequest, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
+import { openFeed } from '../support/feed.ts'
 import { fake } from '../support/fake.ts'
 import { until } from '../support/until.ts'
 import type { DeckEvent } from '../../server/events/stream.ts'
@@ -11,7 +10,7 @@ const HEARTBEAT_MS = 15_000
 
 test('tells events as they happen, with their ids', async (t) => {
   const admin = await startAdmin(t)
-  const feed = await openFeed(t, admin)
+  const feed = await follow(t, admin)
   assert.equal(feed.headers['content-type'], 'text/event-stream; charset=utf-8')
   const published = admin.deck.events.publish({ type: 'worker.exited', message: 'line one\nline two\r\n\r\nid: 99' })
   assert.deepEqual(await feed.next(), { id: '1', event: published })
@@ -22,7 +21,7 @@ test('tells events as they happen, with their ids', async (t) => {
 test('tells a reader that was away what it missed, then what happens', async (t) => {
   const admin = await startAdmin(t)
   for (let id = 1; id <= 350; id++) admin.deck.events.publish({ type: 'worker.online', worker: id })
-  const feed = await openFeed(t, admin, { 'Last-Event-ID': '20' })
+  const feed = await follow(t, admin, { 'Last-Event-ID': '20' })
   for (let id = 21; id <= 350; id++) {
     // What happens while the past is still being told comes after it, once.
     if (id === 21) admin.deck.events.publish({ type: 'worker.ready' })
@@ -35,15 +34,13 @@ test('tells a reader that was away what it missed, then what happens', async (t)
 
 test('has 32 streams for each who is signed in, and room again once one has ended', async (t) => {
   const admin = await startAdmin(t)
-  const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer' }).expect(
-    201
-  )
+  const { headers } = await admin.tokenFor('ada', 'viewer')
   const feeds = []
-  for (let n = 0; n < 32; n++) feeds.push(await openFeed(t, admin))
+  for (let n = 0; n < 32; n++) feeds.push(await follow(t, admin))
   const look = async (path: string) =>
     (await rawRequest(admin, { method: 'HEAD', path, headers: { Authorization: `Bearer ${TOKEN}` } })).status
   assert.deepEqual([await look('/api/v1/events/stream'), await look('/api/v1/logs/stream')], [429, 429])
-  await openFeed(t, admin, { Authorization: `Bearer ${token}` })
+  await follow(t, admin, { Authorization: headers.authorization })
   feeds[0].close()
   await until(async () => await look('/api/v1/events/stream') === 200, 'room for another one')
 })
@@ -52,9 +49,8 @@ test('has room for the owner in a browser, however many streams a viewer has the
   const admin = await startAdmin(t)
   const { body: { url } } = await admin.api('post', '/api/v1/sign-in-links').send({ role: 'viewer', name: 'grace' })
     .expect(201)
-  const viewer =
-    String((await admin.stranger().get(url.slice(admin.url.length))).headers['set-cookie']?.[0]).split(';')[0]
-  for (let n = 0; n < 32; n++) await openFeed(t, admin, { Authorization: undefined, Cookie: viewer })
+  const viewer = await admin.signIn(url)
+  for (let n = 0; n < 32; n++) await follow(t, admin, { Authorization: undefined, Cookie: viewer })
   const look = async (cookie: string) =>
     (await rawRequest(admin, { method: 'HEAD', path: '/api/v1/events/stream', headers: { Cookie: cookie } })).status
   assert.deepEqual([await look(viewer), await look(await admin.signIn())], [429, 200])
@@ -64,7 +60,7 @@ test('tells nothing twice to a reader that is up to date, or claims to be ahead'
   const admin = await startAdmin(t)
   admin.deck.events.publish({ type: 'worker.online' })
   for (const id of ['1', '900']) {
-    const feed = await openFeed(t, admin, { 'Last-Event-ID': id })
+    const feed = await follow(t, admin, { 'Last-Event-ID': id })
     const { id: published } = admin.deck.events.publish({ type: 'worker.ready' })
     assert.equal((await feed.next()).id, String(published))
   }
@@ -79,7 +75,7 @@ test('says what it leaves out when a reader was away for too long', async (t) =>
     read.push(id)
     return id === oldest + 9_999 ? fake<DeckEvent>({ id, type: 'worker.online' }) : null
   }
-  const feed = await openFeed(t, admin, { 'Last-Event-ID': '1' })
+  const feed = await follow(t, admin, { 'Last-Event-ID': '1' })
   assert.equal((await feed.next()).id, String(oldest + 9_999))
   assert.match(feed.comments(), /: events 2 to 499999 are left out/)
   assert.equal(read[0], oldest)
@@ -87,7 +83,7 @@ test('says what it leaves out when a reader was away for too long', async (t) =>
 
 test('sends heartbeats while nothing happens', async (t) => {
   const admin = await startAdmin(t)
-  const feed = await openFeed(t, admin)
+  const feed = await follow(t, admin)
   admin.clock.advance(HEARTBEAT_MS)
   await feed.until(() => feed.comments().includes(': heartbeat'))
 })
@@ -100,7 +96,7 @@ test('ends when the session does', async (t) => {
   {
     const admin = await startAdmin(t)
     const Cookie = await admin.signIn()
-    const feed = await openFeed(t, admin, { Cookie, Authorization: undefined })
+    const feed = await follow(t, admin, { Cookie, Authorization: undefined })
     await end(admin, Cookie)
     admin.deck.events.publish({ type: 'worker.exited', message: 'not for everybody' })
     await feed.ended
@@ -110,7 +106,7 @@ test('ends when the session does', async (t) => {
 
 test('lets go of a reader that has gone', async (t) => {
   const admin = await startAdmin(t)
-  const feed = await openFeed(t, admin)
+  const feed = await follow(t, admin)
   assert.equal(admin.clock.pending(), 1)
   const gone = new Promise((resolve) => {
     const { clearInterval } = admin.clock.timers
@@ -126,7 +122,7 @@ test('lets go of a reader that has gone', async (t) => {
 
 test('cuts off a reader that does not read, instead of keeping everything for it', async (t) => {
   const admin = await startAdmin(t)
-  const feed = await openFeed(t, admin)
+  const feed = await follow(t, admin)
   feed.stopReading()
   const large = 'x'.repeat(100_000)
   const cut = new Promise((resolve) => {
@@ -146,7 +142,7 @@ test('cuts off a reader that does not read, instead of keeping everything for it
 
 test('ends every feed when the port closes', async (t) => {
   const admin = await startAdmin(t)
-  const feeds = [await openFeed(t, admin), await openFeed(t, admin)]
+  const feeds = [await follow(t, admin), await follow(t, admin)]
   await Promise.all([admin.admin.close(), ...feeds.map(({ ended }) => ended)])
 })
 
@@ -157,42 +153,20 @@ test('goes on with the present while the database fails', async (t) => {
   admin.history.event = () => {
     throw new Error('disk I/O error')
   }
-  const feed = await openFeed(t, admin, { 'Last-Event-ID': '0' })
+  const feed = await follow(t, admin, { 'Last-Event-ID': '0' })
   const { id } = admin.deck.events.publish({ type: 'worker.ready' })
   assert.equal((await feed.next()).id, String(id))
   admin.history.event = event
 })
 
 /** A reader that has begun to follow what happens. */
-async function openFeed (t: TestContext, admin: Admin, headers: Record<string, string | undefined> = {}) {
-  const given = Object.entries({ Authorization: `Bearer ${TOKEN}`, ...headers }).filter(([, value]) =>
-    value !== undefined
-  )
-  const req = http.get(`${admin.url}/api/v1/events/stream`, { agent: false, headers: Object.fromEntries(given) })
-  t.after(() => req.destroy())
-  req.on('error', () => {})
-  const [res] = await once(req, 'response') as [http.IncomingMessage]
-  let text = ''
+async function follow (t: TestContext, admin: Admin, headers?: Record<string, string | undefined>) {
+  const feed = await openFeed(t, admin, '/api/v1/events/stream', headers)
+  const messages = () => feed.blocks().filter((block) => block.startsWith('id: '))
   let told = 0
-  res.setEncoding('utf8').on('data', (chunk) => {
-    text += chunk
-  }).on('error', () => {})
-  const ended = once(res, 'close')
-  const until = async (isSo: () => boolean) => {
-    while (!isSo())
-      await Promise.race([once(res, 'data'), ended.then(() => {
-        throw new Error('the feed has ended')
-      })])
-  }
-  const blocks = () => text.split('\n\n').slice(0, -1)
-  const messages = () => blocks().filter((block) => block.startsWith('id: '))
-  await until(() => text.startsWith('retry: 3000\n\n'))
-
-  return { headers: res.headers, ended, until, text: () => text,
-    comments: () => blocks().filter((block) => block.startsWith(': ')).join('\n'), close: () => req.destroy(),
-    stopReading: () => res.pause(), async next () {
+  return { ...feed, comments: () => feed.blocks().filter((block) => block.startsWith(': ')).join('\n'), async next () {
     const index = told++
-    await until(() => messages().length > index)
+    await feed.until(() => messages().length > index)
     const [id, data, ...rest] = messages()[index].split('\n')
     assert.deepEqual(rest, [], 'a message has two lines, whatever the event holds')
     return { id: id.slice('id: '.length), event: JSON.parse(data.slice('data: '.length)) }

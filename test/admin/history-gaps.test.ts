@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rawRequest, startAdmin } from '../support/admin.ts'
+import { startAdmin } from '../support/admin.ts'
 
 const FIRST = '2026-01-01T12:03:00.000Z'
 const LAST = '2026-01-01T12:05:00.000Z'
@@ -9,9 +9,7 @@ const WRITTEN = { problem: null, since: null, waiting: 0, lost: 0 }
 
 test('the overview and the pages of history, crashes and a worker say where the history is incomplete, and only there', async (t) => {
   const { deck, history, ...admin } = await startAdmin(t)
-  const Cookie = await admin.signIn()
-  const read = async (path: string) =>
-    (await rawRequest(admin, { path, headers: { Cookie, Accept: 'text/html' } })).text
+  const read = async (path: string) => (await admin.visit(path)).text
   const gapsOn = async (path: string) => {
     const text = await read(path)
     const [, gaps] = /<div class="history-gaps" id="history-gaps">(.*?)<\/div>/s.exec(text) ?? assert.fail(text)

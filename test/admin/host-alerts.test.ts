@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rawRequest, startHostAdmin, TOKEN } from '../support/admin.ts'
-import { runCliHere } from '../support/cli-here.ts'
+import { startHostAdmin } from '../support/admin.ts'
 
 const HOOK = { kind: 'webhook', url: 'https://example.com/hook?token=hidden' }
 
 test('a host has alerts and notices of its own, by the calls of an app, for whoever has a role for all apps', async (t) => {
-  const { api, url, events, history } = await startHostAdmin(t)
-  const { body, headers } = await api('post', '/api/v1/host/alerts').send({ ...HOOK, apps: ['shop'] }).expect(201)
-  assert.deepEqual([headers.location, body.apps, body.url], ['/api/v1/host/alerts/1', ['shop'],
+  const { api, visit, events, history, tokenFor } = await startHostAdmin(t)
+  const { body, headers: { location } } = await api('post', '/api/v1/host/alerts').send({ ...HOOK, apps: ['shop'] })
+    .expect(201)
+  assert.deepEqual([location, body.apps, body.url], ['/api/v1/host/alerts/1', ['shop'],
     'https://example.com/hook?token=…'])
   await api('patch', '/api/v1/host/alerts/1').send({ apps: null }).expect(200)
   assert.equal((await api('get', '/api/v1/host/alerts')).body.items[0].apps, null)
@@ -19,10 +19,9 @@ test('a host has alerts and notices of its own, by the calls of an app, for whoe
 
   const lost = events.publish({ type: 'master.stopped', cause: 'master-lost', message: 'the master ended' })
   assert.equal((await api('get', '/api/v1/host/notices')).body.items[0].kind, 'master-lost')
-  const { body: { token } } = await api('post', '/api/v1/tokens').send({ name: 'bob', role: 'admin', apps: ['shop'] })
+  const { headers: bob } = await tokenFor('bob', 'admin', { apps: ['shop'] })
   for (const path of ['/alerts', '/alerts/1', '/notices'])
-    assert.equal((await fetch(`${url}/api/v1/host${path}`, { headers: { authorization: `Bearer ${token}` } })).status,
-      403)
+    assert.equal((await visit(`/api/v1/host${path}`, { ...bob, accept: '*/*' })).status, 403)
   await api('post', `/api/v1/host/notices/${lost.id}/acknowledge`).expect(200)
   assert.deepEqual(
     history.page({ type: ['alert.added', 'alert.changed', 'alert.tested', 'notice.acknowledged'] }).items.map((
@@ -34,12 +33,9 @@ test('a host has alerts and notices of its own, by the calls of an app, for whoe
 
 test('its pages show them, and what is wrong with it; its forms add, change and acknowledge', async (t) => {
   const host = await startHostAdmin(t)
-  const Cookie = await host.signIn()
-  const page = async (path: string) => (await rawRequest(host, { path, headers: { accept: 'text/html', Cookie } })).text
+  const page = async (path: string) => (await host.visit(path)).text
   const post = async (action: string, fields: Record<string, string>) => {
-    const { status, text } = await rawRequest(host, { method: 'POST', path: `/actions/${action}`,
-      body: String(new URLSearchParams(fields)),
-      headers: { Cookie, Origin: host.origin, 'Content-Type': 'application/x-www-form-urlencoded' } })
+    const { status, text } = await host.post(action, fields)
     assert.equal(status, 204, text)
   }
   await post('addHostAlert', { ...HOOK, name: 'ops', apps: 'shop, mail', topic: 'crashes' })
@@ -54,9 +50,9 @@ test('its pages show them, and what is wrong with it; its forms add, change and 
 })
 
 test('the command line has them for the host, or for some of its apps', async (t) => {
-  const { url, apps, events } = await startHostAdmin(t)
+  const { apps, events, ...host } = await startHostAdmin(t)
   const cli = async (...words: string[]) => {
-    const { code, stdout, stderr } = await runCliHere([...words, '--url', url, '--token', TOKEN])
+    const { code, stdout, stderr } = await host.cli(...words)
     assert.deepEqual([code, stderr], [0, ''])
     return stdout
   }

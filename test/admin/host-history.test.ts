@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { rawRequest, startHostAdmin, TOKEN } from '../support/admin.ts'
+import { startHostAdmin } from '../support/admin.ts'
 import { runCliHere } from '../support/cli-here.ts'
-
-const HTML = { accept: 'text/html' }
 
 async function startWithPast (t: TestContext) {
   const host = await startHostAdmin(t)
@@ -35,12 +33,12 @@ test('what has happened to the host and its apps is answered by its API, with th
 
 test('its page lists it, newest first, without what a host does not have, and an event has a page', async (t) => {
   const host = await startWithPast(t)
-  const cookie = await host.signIn()
   const get = async (path: string, status = 200) => {
-    const answer = await rawRequest(host, { path, headers: { ...HTML, cookie } })
+    const answer = await host.visit(path)
     assert.equal(answer.status, status, path)
     return answer.text
   }
+  await get('/history')
   for (const actor of ['bob', 'bob', 'ada', 'ada'])
     host.events.publish({ type: 'access.signed-in', actor, message: `${actor} signed in` })
   const page = await get('/history')
@@ -57,20 +55,15 @@ test('its page lists it, newest first, without what a host does not have, and an
   assert.match(await get(`/history/${host.failed.id}`), /App shop failed/)
   await get('/history?since=no-time', 400)
   await get('/history/9999', 404)
-  assert.match((await rawRequest(host, { path: '/history.csv?type=app.added', headers: { cookie } })).text,
-    /app\.added/)
+  assert.match((await host.visit('/history.csv?type=app.added', { accept: '*/*' })).text, /app\.added/)
 })
 
 test('whoever has a role for some apps sees what happened to these alone', async (t) => {
   const host = await startWithPast(t)
   for (const name of ['shop', 'mail'])
     host.apps.deck(name).events.publish({ type: 'job.failed', message: `nightly of ${name} failed` })
-  const { body: { token } } = await host.api('post', '/api/v1/tokens').send({ name: 'bob', role: 'operator',
-    apps: ['shop'] }).expect(201)
-  const asBob = (path: string) =>
-    rawRequest(host, { path,
-      headers: { accept: path.startsWith('/api/') || path.endsWith('.csv') ? '*/*' : 'text/html',
-        authorization: `Bearer ${token}` } })
+  const { headers } = await host.tokenFor('bob', 'operator', { apps: ['shop'] })
+  const asBob = (path: string) => host.visit(path, { ...headers, ...(/^\/api\/|csv$/.test(path) && { accept: '*/*' }) })
   for (const [path, status] of [['/api/v1/host/events', 200], ['/history', 200], ['/history.csv', 200], [
     '/api/v1/host/events?own=true',
     403
@@ -82,8 +75,8 @@ test('whoever has a role for some apps sees what happened to these alone', async
 })
 
 test('the command line prints it, as that of an app', async (t) => {
-  const { url } = await startWithPast(t)
-  const cli = (...words: string[]) => runCliHere(['history', ...words, '--url', url, '--token', TOKEN])
+  const host = await startWithPast(t)
+  const cli = (...words: string[]) => host.cli('history', ...words)
   const { stdout, stderr } = await cli('--host', '--type', 'app.*')
   assert.equal(stderr, '')
   assert.match(stdout, /app\.failed[^]*app\.added/)

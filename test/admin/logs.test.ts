@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { appendFileSync, utimesSync } from 'node:fs'
 import http from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { liveFile } from '../../server/logs/log-files.ts'
-import { startAdmin, TOKEN, type Admin } from '../support/admin.ts'
+import { startAdmin, type Admin } from '../support/admin.ts'
+import { openFeed } from '../support/feed.ts'
 
 const TICK_MS = 100
 const HOSTILE = '<script>alert(1)</script>\u001b[2J\r data: {"x":1}'
@@ -90,7 +90,7 @@ test('tells what is written as it is written, each line once and whole, also of 
   const admin = await startAdmin(t)
   say(admin, 1, 'stdout', ['old', 'older'])
   appendFileSync(liveFile(admin.deck.logs.folder, { slot: 1, stream: 'stdout' }), 'half ')
-  const feed = await openFeed(t, admin, '?lines=2')
+  const feed = await follow(t, admin, '?lines=2')
   say(admin, 1, 'stdout', ['and half', HOSTILE])
   say(admin, 2, 'stderr', ['second'])
   assert.deepEqual(await feed.next(4), [['message', { slot: 1, stream: 'stdout', text: 'older' }], ['message', {
@@ -106,7 +106,7 @@ test('tells what is written as it is written, each line once and whole, also of 
 
 test('tells only what was asked for', async (t) => {
   const admin = await startAdmin(t)
-  const feed = await openFeed(t, admin, '?slot=2&stream=stderr')
+  const feed = await follow(t, admin, '?slot=2&stream=stderr')
   say(admin, 1, 'stderr', ['no'])
   say(admin, 2, 'stdout', ['no'])
   say(admin, 2, 'stderr', ['yes'])
@@ -115,7 +115,7 @@ test('tells only what was asked for', async (t) => {
 
 test('leaves out what comes too fast, says so, and goes on with a whole line', async (t) => {
   const admin = await startAdmin(t)
-  const feed = await openFeed(t, admin, '?slot=1&stream=stdout')
+  const feed = await follow(t, admin, '?slot=1&stream=stdout')
   say(admin, 1, 'stdout', Array.from({ length: 20_000 }, (_, index) => `${index} ${'x'.repeat(60)}`))
   const [[event, { bytes }], [, { text }]] = await feed.next(2)
   assert.equal(event, 'dropped')
@@ -126,7 +126,7 @@ test('leaves out what comes too fast, says so, and goes on with a whole line', a
 test('goes on for a reader where it was, by the id of the last event', async (t) => {
   const admin = await startAdmin(t)
   say(admin, 1, 'stdout', ['first'])
-  const feed = await openFeed(t, admin, '?slot=1&lines=5')
+  const feed = await follow(t, admin, '?slot=1&lines=5')
   say(admin, 1, 'stderr', ['second'])
   assert.deepEqual((await feed.next(2)).map(([, { text }]) => text), ['first', 'second'])
   const ids = [...feed.text().matchAll(/^id: (.+)$/gm)].map(([, id]) => id)
@@ -135,10 +135,10 @@ test('goes on for a reader where it was, by the id of the last event', async (t)
   for (const [query, headers] of [['?slot=1&from=1o6-1e7', {}], ['?slot=1&from=1o0-1e0', {
     'Last-Event-ID': '1o6-1e7'
   }], ['?slot=1&lines=5', { 'Last-Event-ID': '1o6-1e7' }]] as const) {
-    const next = await openFeed(t, admin, query, { Authorization: `Bearer ${TOKEN}`, ...headers })
+    const next = await follow(t, admin, query, headers)
     assert.deepEqual(await next.next(1), [['message', { slot: 1, stream: 'stdout', text: 'third' }]], query)
   }
-  const all = await openFeed(t, admin, '?from=1o6-1e7')
+  const all = await follow(t, admin, '?from=1o6-1e7')
   say(admin, 2, 'stdout', ['of a slot that it did not know'])
   assert.deepEqual((await all.next(2)).map(([, { text }]) => text), ['third', 'of a slot that it did not know'])
 })
@@ -147,7 +147,7 @@ test('reads no more in one tick than it may, however many logs are written to', 
   const admin = await startAdmin(t)
   const { logs } = admin.deck
   for (let slot = 3; slot <= 64; slot++) logs.open({ worker: slot, slot }).close()
-  const feed = await openFeed(t, admin)
+  const feed = await follow(t, admin)
   for (const slot of logs.slots()) say(admin, slot, 'stdout', [`${'x'.repeat(99)}\n`.repeat(4000)])
   await feed.next(1)
   const once = await feed.settled()
@@ -156,7 +156,7 @@ test('reads no more in one tick than it may, however many logs are written to', 
 
 test('keeps nothing for a reader that does not read', async (t) => {
   const admin = await startAdmin(t)
-  const feed = await openFeed(t, admin, '?slot=1&stream=stdout')
+  const feed = await follow(t, admin, '?slot=1&stream=stdout')
   feed.stopReading()
   for (let round = 0; round < 400; round++) {
     say(admin, 1, 'stdout', [`${'z'.repeat(100)}\n`.repeat(4000)])
@@ -173,8 +173,8 @@ test('keeps nothing for a reader that does not read', async (t) => {
 test('ends when the port closes, and when the session does', async (t) => {
   const admin = await startAdmin(t)
   const Cookie = await admin.signIn()
-  const guest = await openFeed(t, admin, '', { Cookie })
-  const script = await openFeed(t, admin)
+  const guest = await follow(t, admin, '', { Cookie, Authorization: undefined })
+  const script = await follow(t, admin)
   admin.admin.revokeSessions()
   say(admin, 1, 'stdout', ['not for everybody'])
   admin.clock.advance(TICK_MS)
@@ -205,40 +205,24 @@ function withoutTime ({ arrivedAt, place, ...data }: { arrivedAt?: string, place
   return data
 }
 
-async function openFeed (t: TestContext, admin: Admin, query: string = '',
-  headers: Record<string, string> = { Authorization: `Bearer ${TOKEN}` })
-{
-  const req = http.get(`${admin.url}/api/v1/logs/stream${query}`, { agent: false, headers })
-  t.after(() => req.destroy())
-  req.on('error', () => {})
-  const [res] = await once(req, 'response') as [http.IncomingMessage]
-  assert.equal(res.headers['content-type'], 'text/event-stream; charset=utf-8')
-  let text = ''
+async function follow (t: TestContext, admin: Admin, query = '', headers?: Record<string, string | undefined>) {
+  const feed = await openFeed(t, admin, `/api/v1/logs/stream${query}`, headers)
+  assert.equal(feed.headers['content-type'], 'text/event-stream; charset=utf-8')
   let told = 0
-  res.setEncoding('utf8').on('data', (chunk) => {
-    text += chunk
-  }).on('error', () => {})
-  const ended = once(res, 'close')
-  // ECONNRESET, when the test ends before the answer does.
-  ended.catch(() => {})
   const messages = () =>
-    text.split('\n\n').slice(0, -1).filter((block) => block.includes('data: ')).map((block): [string, Told] => {
+    feed.blocks().filter((block) => block.includes('data: ')).map((block): [string, Told] => {
       const lines = block.split('\n')
       return [lines.find((line) => line.startsWith('event: '))?.slice('event: '.length) ?? 'message',
         withoutTime(JSON.parse((lines.at(-1) as string).slice('data: '.length)))]
     })
-  while (!text.startsWith('retry: 3000\n\n')) await once(res, 'data')
 
   return {
-    ended,
-    text: () => text,
-    stopReading: () => res.pause(),
-    goOnReading: () => res.resume(),
+    ...feed,
     /** Waits until nothing more comes while time stands still; returns the number of characters. */
     async settled () {
       let before = -1
-      for (let quiet = 0; quiet < 4; quiet = before === text.length ? quiet + 1 : 0) {
-        before = text.length
+      for (let quiet = 0; quiet < 4; quiet = before === feed.text().length ? quiet + 1 : 0) {
+        before = feed.text().length
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
       return before

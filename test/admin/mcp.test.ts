@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
-import { STEERING } from '../../server/config/steering.ts'
 import { runCommandLine } from '../../server/command-line.ts'
 import { aMember, createFakeFleet } from '../support/fake-fleet.ts'
-import { startAdmin, startHostAdmin, START_MS, TOKEN } from '../support/admin.ts'
+import { startAdmin, startHostAdmin, TOKEN } from '../support/admin.ts'
+import { aCrash } from '../support/crash-record.ts'
 import { fake } from '../support/fake.ts'
 
 /** of JSON-RPC, as far as the tests read it */
@@ -102,9 +102,8 @@ test('agents of both eras are answered: those that begin with a handshake, and t
 
 test('an agent has the tools of its role, which only read unless its address says more', async (t) => {
   const admin = await startAdmin(t)
-  const tokenOf = async (role: string) =>
-    (await admin.api('post', '/api/v1/tokens').send({ name: `${role}-agent`, role }).expect(201)).body.token
-  const [viewer, operator] = [await tokenOf('viewer'), await tokenOf('operator')]
+  const { token: viewer } = await admin.tokenFor('viewer-agent', 'viewer')
+  const { token: operator } = await admin.tokenFor('operator-agent', 'operator')
   const reading = await toolNames(admin)
   assert.deepEqual(reading, ['status', 'vitals', 'events', 'routes', 'crashes', 'crash', 'logs', 'releases',
     'compare_releases', 'rollouts', 'open_requests', 'settings', 'checks', 'manual'])
@@ -131,11 +130,8 @@ test('an agent has the tools of its role, which only read unless its address say
 
 test('every tool that reads answers, and refuses arguments that it does not know', async (t) => {
   const admin = await startAdmin(t)
-  admin.history.crashes.record('v1:1', { at: new Date(START_MS).toISOString(), kind: 'exception', cause: 'crash',
-    code: 1, signal: null, slot: 1, worker: 1, pid: 7, release: 'r1', rollout: null, uptimeMs: 5,
-    nodeVersion: 'v20.0.0', errorName: 'TypeError', errorMessage: 'no total\n> PREVIEW of nothing', stack: null,
-    frames: [{ function: 'total', file: 'price.js', line: 3, column: 1, isInApp: true }], causes: [],
-    requests: [{ method: 'GET', path: '/pay', ageMs: 12 }], memory: null, stderr: ['last words'], vitals: [] }, {
+  const frame = { function: 'total', file: 'price.js', line: 3, column: 1, isInApp: true }
+  admin.history.crashes.record('v1:1', aCrash({ errorMessage: 'no total\n> PREVIEW of nothing', frames: [frame] }), {
     culprit: 'total (price.js)'
   })
   for (const name of await toolNames(admin)) {
@@ -159,10 +155,7 @@ test('every tool that reads answers, and refuses arguments that it does not know
 
 test('a change is previewed, then confirmed, and done once, for who has previewed it', async (t) => {
   const admin = await startAdmin(t)
-  const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'operator' }).expect(
-    201
-  )
-  const ada = { ...OPERATOR, token }
+  const ada = { ...OPERATOR, token: (await admin.tokenFor('ada', 'operator')).token }
   const preview = async (operation: string, input: object) =>
     (await call(admin, 'preview_change', { operation, input }, ada)).data.confirmation
   const scale = await preview('setScale', { workers: 4 })
@@ -212,37 +205,14 @@ test('what has moved since the preview, what is too old or misplaced, is refused
   assert.deepEqual(admin.deck.dispatched.map(({ workers }) => workers), [3])
 })
 
-test('each change can be previewed and confirmed, and is the operation of the API that it names', async (t) => {
+test('a preview cuts what the app has thrown, and a rollback goes where it said', async (t) => {
   const admin = await startAdmin(t)
-  admin.history.crashes.record('v1:1', { at: new Date(START_MS).toISOString(), kind: 'exception', cause: 'crash',
-    code: 1, signal: null, slot: 1, worker: 1, pid: 7, release: 'r1', rollout: null, uptimeMs: 5,
-    nodeVersion: 'v20.0.0', errorName: 'TypeError', errorMessage: `no total${'.'.repeat(1000)}`, stack: null,
-    frames: [], causes: [], requests: [], memory: null, stderr: [], vitals: [] }, { culprit: 'total (price.js)' })
-  const admins = { path: '/mcp?role=admin' }
-  const { body: { result: { tools } } } = await send(admin, request('tools/list'), admins)
-  const names = new Set(tools.find(({ name }) => name === 'preview_change')?.inputSchema.properties.operation.enum)
-  const ofRollout = STEERING.map((type) => [`${type}Rollout`, { id: 1 }, `POST /api/v1/rollouts/1/${type}`])
-  for (const [operation, input, done] of [['restartWorker', { id: 1 }, 'POST /api/v1/workers/1/restart'], ...ofRollout,
-    ['startRollout', { kind: 'deploy' }, 'POST /api/v1/rollouts'], ['startRollout', { kind: 'rollback' },
-    'POST /api/v1/rollouts'], ['startRollout', { kind: 'restart' }, 'POST /api/v1/rollouts'], ['deployCommit', {
-    git: 'main'
-  }, 'POST /api/v1/releases'], ['killWorker', { id: 2 }, 'POST /api/v1/workers/2/kill'], ['setScale', { workers: 3 },
-    'PUT /api/v1/scale'], ['muteCrash', { id: 1 }, 'POST /api/v1/crashes/1/mute'], ['reopenCrash', { id: 1 },
-    'POST /api/v1/crashes/1/reopen'], ['resolveCrash', { id: 1 }, 'POST /api/v1/crashes/1/resolve'], ['changeConfig', {
-    'drain.deadlineMs': 5000
-  }, 'PATCH /api/v1/config']] as [string, object, string][]) {
-    if (!done.includes('/rollouts/')) admin.deck.set({ rollout: null })
-    const previewed = await call(admin, 'preview_change', { operation, input }, admins)
-    assert.equal(previewed.isError, false, `${operation}: ${previewed.text}`)
-    assert.ok(!previewed.text.includes('.'.repeat(500)), 'what the app has thrown is cut')
-    const { isError, text } = await call(admin, 'confirm_change', { confirmation: previewed.data.confirmation }, admins)
-    assert.equal(isError, false, `${operation}: ${text}`)
-    const [used] = admin.history.page({ type: ['access.used'], limit: 1 }).items
-    assert.match(String(used.message), new RegExp(`: ${done}$`), operation)
-    names.delete(operation)
-  }
-  assert.deepEqual([...names], ['acknowledgeNotice'])
-  assert.equal(admin.deck.dispatched.find(({ kind }) => kind === 'rollback')?.release, 'r2', 'as it was shown')
+  admin.history.crashes.record('v1:1', aCrash({ errorMessage: `no total${'.'.repeat(1000)}` }), { culprit: null })
+  const preview = (operation: string, input: object) => call(admin, 'preview_change', { operation, input }, OPERATOR)
+  assert.ok(!(await preview('muteCrash', { id: 1 })).text.includes('.'.repeat(500)))
+  const { data: { confirmation } } = await preview('startRollout', { kind: 'rollback' })
+  await call(admin, 'confirm_change', { confirmation }, OPERATOR)
+  assert.equal(admin.deck.dispatched[0].release, 'r2')
 })
 
 test('a host lists its apps, and answers for each of them by name', async (t) => {

@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { followPage } from '../../server/dashboard/follow-page.ts'
 import { PAGES, type Sources } from '../../server/dashboard/pages.ts'
 import { createViews } from '../../server/dashboard/views.ts'
-import { rawRequest, startAdmin } from '../support/admin.ts'
+import { startAdmin } from '../support/admin.ts'
 import { fake } from '../support/fake.ts'
 
 /** `t`: somebody who looks at r1, with r3 to go to */
@@ -11,14 +11,7 @@ async function setUp (t: TestContext) {
   const admin = await startAdmin(t)
   const { items } = admin.deck.releases
   items.push({ ...items[0], id: 'r3', isLastGood: true, package: { name: 'told', version: '1.1.0' } })
-  const Cookie = await admin.signIn()
-  return { admin, visit: (path: string) => rawRequest(admin, { path, headers: { Cookie, Accept: 'text/html' } }),
-    rollBack: (fields: Record<string, string>) => {
-      const body = new URLSearchParams(fields).toString()
-      return rawRequest(admin, { method: 'POST', path: '/actions/startRollout', body,
-        headers: { Cookie, Accept: 'application/problem+json', 'Sec-Fetch-Site': 'same-origin',
-          'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) } })
-    } }
+  return { admin, visit: (path: string) => admin.visit(path) }
 }
 
 test('who is about to roll back sees from what to what, what changes, and what crashed there', async (t) => {
@@ -36,7 +29,8 @@ test('who is about to roll back sees from what to what, what changes, and what c
 })
 
 test('a rollback is refused where another rollout has begun since it was compared', async (t) => {
-  const { admin, rollBack } = await setUp(t)
+  const { admin } = await setUp(t)
+  const rollBack = (fields: Record<string, string>) => admin.post('startRollout', fields)
   const late = await rollBack({ kind: 'rollback', release: 'r3', seen: '7' })
   assert.deepEqual([late.status, late.json().code, admin.deck.dispatched], [412, 'precondition-failed', []])
   assert.equal(late.json().change, 'Somebody has started a rollout since you opened this')

@@ -51,10 +51,8 @@ test('forgets the minutes of more than an hour ago, and keeps what each release 
 })
 
 test('the page marks the routes that a release made worse, and shows their names as text', async (t) => {
-  const { stranger, signIn } = await setUp(t)
-  const cookie = await signIn()
-  const page = async (query: string) =>
-    (await stranger().get(`/routes${query}`).set('Cookie', cookie).set('Accept', 'text/html')).text
+  const { visit } = await setUp(t)
+  const page = async (query: string) => (await visit(`/routes${query}`)).text
   const text = await page('?release=r2&compare=r1')
   assert.match(text, /GET \/users\/:id<\/bdi> <span class="pill tone-warn">Slower/)
   assert.match(text, /GET \/orders<\/bdi> <span class="pill tone-bad">More errors/)

@@ -7,8 +7,7 @@ import { aCrash } from '../support/crash-record.ts'
 import type { NewEvent } from '../../server/events/stream.ts'
 
 async function visit (admin: Admin, path: string): Promise<{ status: number, html: string }> {
-  const { status, text } = await admin.stranger().get(path).set('Cookie', await admin.signIn()).set('Accept',
-    'text/html')
+  const { status, text } = await admin.visit(path)
   return { status, html: text }
 }
 

@@ -14,7 +14,8 @@ import type { Socket } from 'socket.io-client'
 import type { History } from '../../db/history.ts'
 import type { Timers } from '../../server/admin/site.ts'
 import type { Apps } from '../../server/api/apps.ts'
-import type { AnswerTo, Problem } from './answers.ts'
+import type { Role } from '../../server/api/roles.ts'
+import type { AnswerTo, NewToken, Problem } from './answers.ts'
 import type { SentFragment } from '../../public/live-events.d.ts'
 
 /**
@@ -22,6 +23,7 @@ import type { SentFragment } from '../../public/live-events.d.ts'
  * processes.
  */
 export type Admin = Awaited<ReturnType<typeof startAdmin>>
+export type HostAdmin = Awaited<ReturnType<typeof startHostAdmin>>
 type Options = Partial<Parameters<typeof createAdmin>[0]>
 type Method = 'get' | 'post' | 'put' | 'delete' | 'head' | 'patch' | 'options'
 type Refusal = 400 | 401 | 403 | 404 | 405 | 406 | 409 | 410 | 412 | 413 | 415 | 422 | 428 | 429 | 500 | 503 | 504
@@ -37,6 +39,7 @@ export type Call<T> = PromiseLike<{ status: number, headers: http.IncomingHttpHe
 }
 
 export const TOKEN = 'test-token-0123456789abcdef'
+const OWN = Object.freeze({ authorization: `Bearer ${TOKEN}` })
 export const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
 
 /** `t`: closes everything when the test ends */
@@ -80,6 +83,7 @@ async function openPort (t: Pick<TestContext, 'after'>,
     ...options, history })
   const { url, port, loaded } = await admin.listen()
   await loaded
+  let session: Promise<string> | undefined
   t.after(async () => {
     const closed = admin.close()
     // What a failed test left open is cut at once.
@@ -105,12 +109,52 @@ async function openPort (t: Pick<TestContext, 'after'>,
     /** Calls as a stranger does. */
     stranger: (): { [M in Method]: <P extends string>(path: P) => Call<AnswerTo<M, P>> } => supertest(url),
 
-    /** @returns a Cookie header, as a browser has it after a visit to a sign-in link */
-    async signIn (): Promise<string> {
-      const visit = await supertest(url).get(admin.signInLink().slice(url.length))
-      return String(visit.headers['set-cookie']?.[0]).split(';')[0]
-    }
+    signIn,
+
+    /** @returns a new token, and the headers of whoever has it */
+    async tokenFor (name: string, role: Role, more: { ttl?: string, apps?: string[] } = {}) {
+      const { body } = await supertest(url).post('/api/v1/tokens').set(OWN).send({ name, role, ...more }).expect(201)
+      return { ...body as NewToken, headers: { authorization: `Bearer ${body.token}` } }
+    },
+
+    /** @returns a Cookie header of whoever signs in by this token */
+    async signInBy (token: string): Promise<string> {
+      const { headers } = await supertest(url).post('/sign-in').set('Origin', url).type('form').send({ token }).expect(
+        303
+      )
+      return cookieOf(headers)
+    },
+
+    /** The command line, for this port. */
+    cli: async (...words: string[]) =>
+      (await import('./cli-here.ts')).runCliHere([...words, '--url', url, '--token', TOKEN]),
+
+    /** Visits a page as a browser does; unless `headers` say otherwise, as whoever has started the deck. */
+    visit: async (path: string, headers: Record<string, string> = {}): Promise<Answer> =>
+      rawRequest({ port }, { path, headers: { accept: 'text/html', ...await ownCookie(headers), ...headers } }),
+
+    /** Sends a form as a page does with its script; unless `headers` say otherwise, as whoever has started the deck. */
+    post: async (action: string, fields: Record<string, string> | string,
+      headers: Record<string, string> = {}): Promise<Answer> =>
+      rawRequest({ port }, { method: 'POST', path: `/actions/${action}`, body: String(new URLSearchParams(fields)),
+        headers: { accept: 'application/problem+json', 'sec-fetch-site': 'same-origin',
+          'content-type': 'application/x-www-form-urlencoded', ...await ownCookie(headers), ...headers } })
   }
+
+  /** @returns a Cookie header, as a browser has it after a visit to a sign-in link */
+  async function signIn (link: string = admin.signInLink()): Promise<string> {
+    return cookieOf((await supertest(url).get(link.slice(url.length))).headers)
+  }
+
+  async function ownCookie ({ cookie, authorization }: Record<string, string>): Promise<Record<string, string>> {
+    if (cookie !== undefined || authorization !== undefined) return {}
+    session ??= signIn()
+    return { cookie: await session }
+  }
+}
+
+function cookieOf (headers: http.IncomingHttpHeaders): string {
+  return String(headers['set-cookie']?.[0]).split(';')[0]
 }
 
 /** A clock that stands still until it is told how late it is. */

@@ -54,7 +54,7 @@ type RouteAnswer<M extends string, P extends string> = P extends `${infer Path}?
 
 type List<T> = { items: T[] }
 type Page<T> = { items: T[], next: string | null }
-type NewToken = Token & { token: string }
+export type NewToken = Token & { token: string }
 type Pushed = { digest: string, bytes: number, pushedAt: string, actor: string | null }
 type FleetEvent = { seq: number, at: string, member: string, app: string, host: string, event: DeckEvent }
 type Id = `${number}`

@@ -14,6 +14,11 @@ type Line = Omit<FleetLogLine, 'member' | 'place'> & Partial<FleetLogLine>
 /** `order`: a method, where a member was asked for something */
 type Asked = { order: unknown, member?: string, path?: string, body?: unknown, wanted?: unknown, actor: string }
 
+/** What a member answers. */
+type Said = { status: number, headers?: { location?: string }, body: unknown }
+type Order = Omit<Parameters<Fleet['obtain']>[1], 'app'>
+type Person = Parameters<Fleet['obtain']>[2]
+
 const AT = '2026-01-01T12:00:00.000Z'
 const CODE = Object.freeze({ version: '1.4.2', commit: '4be1a4be1a' })
 
@@ -58,9 +63,7 @@ export function createFakeFleet (
   { members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' })], rollout = null, past = [],
     nats = {}, problem = null, answer = () => ({ status: 200, body: {} }) }: { members?: Member[],
       rollout?: FleetRollout | null, past?: FleetRollout[], nats?: Partial<Presence>, problem?: string | null,
-      answer?: (member: string,
-        order: { method: string, path: string, headers?: Record<string, string | undefined> }
-      ) => { status: number, body: unknown } } = {}
+      answer?: (member: string, order: Order, person: Person) => Said | Promise<Said> } = {}
 ): Fleet & { set: (changes: Partial<FleetStatus>) => void, asked: Asked[] } {
   let state: FleetStatus = { name: 'prod', app: 'shop', member: members[0].member,
     nats: { isConnected: true, since: AT, server: 'nats.example.com:4222', problem: null, ...nats }, problem,
@@ -129,12 +132,12 @@ export function createFakeFleet (
   }, set }
 
   async function ask (member: string, { method, path, headers, body: given }: Parameters<Fleet['obtain']>[1],
-    { actor }: { actor: string })
+    person: Person)
   {
     if (method !== 'GET' && path !== '/rollouts/preview')
-      asked.push({ order: method, member, path, body: given, actor })
-    const { status, body } = answer(member, { method, path, headers })
-    return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+      asked.push({ order: method, member, path, body: given, actor: person.actor })
+    const { status, headers: more, body } = await answer(member, { method, path, headers, body: given }, person)
+    return { status, headers: { 'content-type': 'application/json', ...more }, body: JSON.stringify(body) }
   }
 
   function set (changes: Partial<FleetStatus>) {
