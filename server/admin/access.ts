@@ -1,4 +1,3 @@
-import { createSchemeOf } from '../api/scheme.ts'
 import { createAnonymousLimiter } from './anonymous-limiter.ts'
 import { createAppIdentities } from './app-identities.ts'
 import { createGuard } from './guard.ts'
@@ -94,4 +93,21 @@ export function createAccess (
 /** Those without a sign-in are counted earlier and apart, so that they cannot use up the limits of others. */
 function holderOf ({ auth }: Request) {
   return auth ? `${auth.via} ${auth.token}` : null
+}
+
+/**
+ * The scheme that the browser uses. A proxy with TLS sends X-Forwarded-Proto, or its URL is configured. A client that
+ * lies about it only harms itself: its cookie comes back by TLS alone, and its link leads nowhere.
+ */
+function createSchemeOf (publicUrl: string | null): (req: IncomingMessage) => 'http' | 'https' {
+  const known = publicUrl === null ? null : new URL(publicUrl)
+  return ({ headers, socket }) => {
+    if (('encrypted' in socket && socket.encrypted) ||
+      (known?.protocol === 'https:' && headers.host?.toLowerCase() === known.host))
+    {
+      return 'https'
+    }
+    const [first] = String(headers['x-forwarded-proto'] ?? '').split(',')
+    return first.trim().toLowerCase() === 'https' ? 'https' : 'http'
+  }
 }

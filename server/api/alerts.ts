@@ -3,7 +3,7 @@ import { ALERT, ALERT_CHANGES, ALERT_ID } from '../config/alert.ts'
 import { ALERT_KINDS } from '../config/alert-kinds.ts'
 import { DeckError } from '../errors.ts'
 import { eventsOf } from '../events/topics.ts'
-import { operation, placeOf, type Fields, type Resource } from './endpoint.ts'
+import { created, operation, placeOf, type Fields, type Resource } from './endpoint.ts'
 import { ACTOR, COUNT, ID_PARAMETER, listOf, NUMBER, TIME } from './fields.ts'
 import { wordsIn } from './form.ts'
 import { booleanParam, parseId } from './input.ts'
@@ -74,7 +74,7 @@ export function alertResources (
         handle ({ query: { test = false }, body, auth }) {
           const id = alerts.add({ wanted: body, actor: auth.actor })
           if (test) alerts.test({ id, actor: auth.actor })
-          return { headers: { Location: `/api/v1${at}/alerts/${id}` }, body: shown(id) }
+          return created(`${at}/alerts/${id}`, shown(id))
         } })
     },
 

@@ -5,7 +5,7 @@ import { didYouMean } from '../config/nearest.ts'
 import { APP_ORDER, type AppOrder } from '../config/orders.ts'
 import { DeckError } from '../errors.ts'
 import { HEALTH } from './cluster.ts'
-import { operation, refuseLimited, type Call, type Resource } from './endpoint.ts'
+import { created, operation, refuseLimited, type Call, type Resource } from './endpoint.ts'
 import { COUNT, listOf, TIME } from './fields.ts'
 import { booleanParam } from './input.ts'
 import { mayUse, type Auth } from './roles.ts'
@@ -133,7 +133,7 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
         async handle ({ query: { start = true, apply = false }, body, auth }) {
           refuseLimited(auth, 'adds apps')
           const app = await apps.add(body, { actor: auth.actor, isIdle: !start, applies: apply })
-          return { headers: { Location: `/api/v1/apps/${app.name}` }, body: app }
+          return created(`/apps/${app.name}`, app)
         }
       })
     },

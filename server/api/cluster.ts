@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SCALE_ORDER } from '../config/orders.ts'
 import { DeckError } from '../errors.ts'
-import { operation, refuseLimited, type Resource } from './endpoint.ts'
+import { created, operation, refuseLimited, type Resource } from './endpoint.ts'
 import { COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.ts'
 import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf, type Past } from './preconditions.ts'
 import { ROLLOUT, ROLLOUT_PROBLEMS } from './rollouts.ts'
@@ -160,7 +160,7 @@ export function clusterResources (
         handle ({ id, auth }) {
           findWorker(id)
           const rollout = deck.dispatch({ type: 'restart-worker', worker: id, actor: auth.actor, client: auth.client })
-          return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rolloutSummary(rollout) }
+          return created(`/rollouts/${rollout.id}`, rolloutSummary(rollout))
         } })
     },
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { DeckError } from '../errors.ts'
-import { operation, type Resource } from './endpoint.ts'
+import { created, operation, type Resource } from './endpoint.ts'
 import { HOT_FUNCTIONS, hotFunctions, type HotFunctions } from './hot-functions.ts'
 import { listOf } from './fields.ts'
 import { DIAGNOSTICS_KIND, DIAGNOSTICS, type Diagnostic as Diagnostics } from './shapes.ts'
@@ -33,7 +33,7 @@ export function diagnosticsResources ({ deck }: { deck: Deck }): Record<string, 
         problems: ['not-found', 'not-possible', 'diagnostics-running', 'data-dir-unusable'], answer: DIAGNOSTICS,
         handle ({ id, body, auth }) {
           const item = deck.diagnostics.start({ worker: id, ...body, actor: auth.actor })
-          return { headers: { Location: `/api/v1/diagnostics/${item.id}` }, body: item }
+          return created(`/diagnostics/${item.id}`, item)
         } })
     },
 

@@ -195,6 +195,11 @@ export function placeOf ({ isOfHost }: { isOfHost: boolean }) {
   } }
 }
 
+/** @returns the answer of what has made something. `path`: of that, below /api/v1 */
+export function created (path: string, body: unknown): Reply {
+  return { headers: { Location: `/api/v1${path}` }, body }
+}
+
 function operationFor (resource: Resource, method: string): Operation {
   const wanted = method === 'HEAD' ? 'GET' : method
   const [, operation] = Object.entries(resource).find(([known]) => known === wanted) ?? []

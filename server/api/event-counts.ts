@@ -5,8 +5,7 @@ import { EVENT_TYPES } from '../events/kinds.ts'
 import { operation, type Resource } from './endpoint.ts'
 import { NUMBER, TIME, toIso } from './fields.ts'
 import { CURSOR, eventFilters } from './filters.ts'
-import { readAfter } from './full-page.ts'
-import { nextTurn } from './turn.ts'
+import { NO_COUNTS, readPieces } from './full-page.ts'
 import type { CountWithEnds as Count } from '../../db/event-counts.ts'
 import type { History } from '../../db/history.ts'
 import type { EventQuery } from '../../db/event-search.ts'
@@ -69,15 +68,9 @@ export function eventCountResources (
 
   async function countAll (query: EventQuery, stepMs: number): Promise<{ items: Count[], next: string | null }> {
     const counts: Map<string, Count> = new Map()
-    let piece = history.countWithEnds({ ...query, stepMs })
-    for (let turn = 1;; turn++) {
-      for (const count of piece.counts) addTo(counts, count)
-      const cursor = piece.next
-      if (cursor === null || turn === MAX_TURNS) return { items: [...counts.values()], next: cursor }
-      await nextTurn()
-      piece = readAfter(() => history.countWithEnds({ ...query, stepMs, cursor }), { counts: [], next: null,
-        reachedMs: null })
-    }
+    const { next } = await readPieces((cursor = query.cursor) => history.countWithEnds({ ...query, stepMs, cursor }),
+      NO_COUNTS, { maxTurns: MAX_TURNS, take: (piece) => piece.counts.forEach((count) => addTo(counts, count)) })
+    return { items: [...counts.values()], next }
   }
 }
 

@@ -4,6 +4,8 @@ import type { DeckEvent } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
 import type { EventQuery } from '../../db/event-search.ts'
 
+/** Where what was to be counted is no longer kept. */
+export const NO_COUNTS = Object.freeze({ counts: [], next: null, reachedMs: null })
 const DEFAULT_LIMIT = 100
 // A search reads for at most so many turns of the event loop, a few milliseconds each.
 const MAX_TURNS = 50
@@ -31,8 +33,25 @@ export function pageAfter (history: Pick<History, 'page'>, query: EventQuery) {
   return readAfter(() => history.page(query), { items: [], next: null })
 }
 
+/**
+ * Reads piece by piece, each in a turn of the event loop, for at most so many turns.
+ * @returns the last piece, whose `next` is null where nothing is left
+ */
+export async function readPieces<Piece extends { next: string | null }> (read: (cursor?: string) => Piece, end: Piece,
+  { maxTurns, take }: { maxTurns: number, take: (piece: Piece) => void }): Promise<Piece>
+{
+  let piece = read()
+  for (let turn = 1;; turn++) {
+    take(piece)
+    const { next } = piece
+    if (next === null || turn === maxTurns) return piece
+    await nextTurn()
+    piece = readAfter(() => read(next), end)
+  }
+}
+
 /** Reads the next part of the same call. `end`: where that is no longer kept since then. */
-export function readAfter<Part> (read: () => Part, end: Part): Part {
+function readAfter<Part> (read: () => Part, end: Part): Part {
   try {
     return read()
   } catch (error) {

@@ -3,9 +3,8 @@ import { PROBLEMS } from '../events/kinds.ts'
 import { operation, type Resource } from './endpoint.ts'
 import { COUNT, TIME, toIso } from './fields.ts'
 import { eventFilters } from './filters.ts'
-import { readAfter } from './full-page.ts'
+import { NO_COUNTS, readPieces } from './full-page.ts'
 import { integerParam } from './input.ts'
-import { nextTurn } from './turn.ts'
 import type { EventQuery } from '../../db/event-search.ts'
 
 /** Counts events over time, problems separately. */
@@ -57,27 +56,20 @@ export function histogramResources (
 export async function countOverTime (history: History, query: Query,
   { now, steps = DEFAULT_STEPS, maxTurns = MAX_TURNS }: { now: number, steps?: number, maxTurns?: number }
 ): Promise<Histogram> {
-  const axis = axisOf(history, query, { now, steps })
-  const items = Array.from({ length: axis.length },
-    (_, index) => ({ at: toIso((axis.first + index) * axis.stepMs), count: 0, problems: 0 }))
-  let piece = history.count({ ...query, stepMs: axis.stepMs })
-  for (let turn = 1;; turn++) {
-    for (const { step, type, cause, count } of piece.counts) {
-      const item = items[step - axis.first]
-      // The clock of an event may be ahead of this one.
-      if (!item) continue
-      item.count += count
-      if (BAD.has(type) || BAD.has(`${type}:${cause}`)) item.problems += count
-    }
-    if (piece.next === null || turn === maxTurns) break
-    await nextTurn()
-    const cursor = piece.next
-    piece = readAfter(() => history.count({ ...query, stepMs: axis.stepMs, cursor }), { counts: [], next: null,
-      reachedMs: null })
-  }
-  const { stepMs, first, length } = axis
+  const { stepMs, first, length } = axisOf(history, query, { now, steps })
+  const items = Array.from({ length }, (_, index) => ({ at: toIso((first + index) * stepMs), count: 0, problems: 0 }))
+  const { reachedMs } = await readPieces((cursor) => history.count({ ...query, stepMs, cursor }), NO_COUNTS, { maxTurns,
+    take: ({ counts }) => counts.forEach(add) })
   return { from: toIso(first * stepMs), to: toIso((first + length) * stepMs), stepMs,
-    countedSince: piece.reachedMs === null ? null : toIso(piece.reachedMs + 1), items }
+    countedSince: reachedMs === null ? null : toIso(reachedMs + 1), items }
+
+  function add ({ step, type, cause, count }: ReturnType<History['count']>['counts'][number]) {
+    const item = items[step - first]
+    // The clock of an event may be ahead of this one.
+    if (!item) return
+    item.count += count
+    if (BAD.has(type) || BAD.has(`${type}:${cause}`)) item.problems += count
+  }
 }
 
 /** The range begins with the oldest event that is kept. */

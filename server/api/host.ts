@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { APP_NAME, type Apps } from './apps.ts'
-import { operation, refuseLimited, type Resource } from './endpoint.ts'
+import { created, operation, refuseLimited, type Resource } from './endpoint.ts'
 import { COUNT, NUMBER, TIME } from './fields.ts'
 import { UPGRADE, upgradeOperation } from './upgrade.ts'
 
@@ -61,7 +61,7 @@ export function hostResources ({ apps }: { apps: Apps }): Record<string, Resourc
       async handle ({ body: { name }, auth }) {
         refuseLimited(auth, 'adds apps')
         const { view, path, secret } = await apps.adoptions.begin({ name, actor: auth.actor })
-        return { headers: { Location: `/api/v1/host/adoptions/${view.id}` }, body: { ...view, path, secret } }
+        return created(`/host/adoptions/${view.id}`, { ...view, path, secret })
       }
     }) },
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { operation, type Call, type Resource } from './endpoint.ts'
+import { created, operation, type Call, type Resource } from './endpoint.ts'
 import { ACTOR, listOf, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
 import { PAGE_QUERY } from './filters.ts'
 import { admitStream, EVENT_STREAM, openStream, serverSentEvent, type StreamParts } from './server-sent-events.ts'
@@ -73,7 +73,7 @@ export function jobResources ({ deck: { jobs } }: { deck: Deck }, stream: Stream
         problems: ['stopping', 'upgrade-running', 'secrets-failed'], answer: RUN,
         handle ({ body: { command, process }, auth }) {
           const run = jobs.runCommand({ command, process, actor: auth.actor })
-          return { headers: { Location: `/api/v1/jobs/runs/${run.id}` }, body: run }
+          return created(`/jobs/runs/${run.id}`, run)
         } })
     },
 
@@ -132,7 +132,7 @@ export function jobResources ({ deck: { jobs } }: { deck: Deck }, stream: Stream
         problems: ['not-found', 'job-running', 'stopping', 'upgrade-running', 'secrets-failed'], answer: RUN,
         async handle ({ params, auth }) {
           const run = await jobs.runNow(params.name, { actor: auth.actor })
-          return { headers: { Location: `/api/v1/jobs/runs/${run.id}` }, body: run }
+          return created(`/jobs/runs/${run.id}`, run)
         } })
     },
 

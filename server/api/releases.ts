@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { RELEASE_ID } from '../config/release-id.ts'
 import { DeckError } from '../errors.ts'
 import { COMMIT_ORDER } from '../config/orders.ts'
-import { operation, type Resource } from './endpoint.ts'
+import { created, operation, type Resource } from './endpoint.ts'
 import { NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
 import { PAGE_QUERY } from './filters.ts'
 import { STRATEGY_FLAGS } from './rollouts.ts'
@@ -61,7 +61,7 @@ export function releaseResources (
           'upgrade-running', 'secrets-failed'], answer: RUN, async handle ({ body: { guess, ...order }, auth }) {
         const run = await deck.deployCommit({ ...order, isGuessAccepted: guess, actor: auth.actor,
           client: auth.client })
-        return { headers: { Location: `/api/v1/jobs/runs/${run.id}` }, body: run }
+        return created(`/jobs/runs/${run.id}`, run)
       } })
     },
 

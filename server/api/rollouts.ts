@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DeckError, type ErrorCode } from '../errors.ts'
 import { COMMIT_ORDER, ROLLOUT_ORDER } from '../config/orders.ts'
 import { STEERING, type Steering } from '../config/steering.ts'
-import { operation, type Operation, type Resource } from './endpoint.ts'
+import { created, operation, type Operation, type Resource } from './endpoint.ts'
 import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
 import { PAGE_QUERY } from './filters.ts'
 import { durationParam } from './input.ts'
@@ -137,7 +137,7 @@ export function rolloutResources ({ deck, history, timers, closing }: {
         const rollout = body.kind === 'deploy'
           ? await deck.deploy(command)
           : deck.dispatch({ type: 'rollout', ...command })
-        return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rolloutSummary(rollout) }
+        return created(`/rollouts/${rollout.id}`, rolloutSummary(rollout))
       } })
     },
 

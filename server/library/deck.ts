@@ -1,15 +1,15 @@
+import { EventEmitter } from 'node:events'
 import { z } from 'zod'
 import { parseArgument } from '../api/input.ts'
 import { rolloutSummary, statusOf } from '../api/summaries.ts'
 import { deepFreeze } from '../config/deep-freeze.ts'
 import { MESSAGE_ORDER, ROLLOUT_ORDER, SCALE_ORDER } from '../config/orders.ts'
 import { DeckError } from '../errors.ts'
-import { createDeckEvents } from './events.ts'
-import type { Rollout, Status } from './records.ts'
-import type { Deck } from './types.ts'
+import type { DeckEvent as ToldEvent, Rollout, Status } from './records.ts'
+import type { Deck, DeckEvents } from './types.ts'
 import type { App } from '../app/app.ts'
 import type { Master } from '../host/master.ts'
-import type { DeckEvent } from '../events/stream.ts'
+import type { DeckEvent, EventStream } from '../events/stream.ts'
 import type { RolloutView } from '../lifecycle/rollout/record.ts'
 
 const { note, path, release, strategy } = ROLLOUT_ORDER
@@ -114,5 +114,23 @@ export function createLibraryDeck ({ port, token, app: { deck }, stopped }: OwnM
   async function stopDeck () {
     if (deck.snapshot().state !== 'stopping') deck.dispatch({ type: 'stop', actor })
     await stopped
+  }
+}
+
+/**
+ * Makes the emitter of events for the program that has started a deck. It emits them once the master has finished its
+ * present work: so an error of a listener is the program's, as with any emitter, and the listener may call the deck.
+ */
+function createDeckEvents (stream: Pick<EventStream, 'subscribe'>): DeckEvents {
+  const emitter: DeckEvents = new EventEmitter()
+  stream.subscribe((event) => process.nextTick(emitEvent, deepFreeze(structuredClone(event as ToldEvent))))
+  return emitter
+
+  function emitEvent (event: ToldEvent) {
+    try {
+      emitter.emit('event', event)
+    } finally {
+      emitter.emit(event.type, event)
+    }
   }
 }

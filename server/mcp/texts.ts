@@ -2,6 +2,7 @@ import { formatBytes, formatCommit, formatDuration, formatExactDuration, formatL
   formatRate } from '../../public/format.ts'
 import { changedParts } from '../config/changed-parts.ts'
 import { oneLine } from '../system/one-line.ts'
+import { levelsText, type Levels } from './vitals-story.ts'
 import type { Told } from './tools.ts'
 import type { AppView } from '../api/apps.ts'
 import type { Report } from '../api/checks.ts'
@@ -17,7 +18,6 @@ import type { KeptRelease } from '../api/releases.ts'
 import type { Rollout, RolloutInFull } from '../api/rollouts.ts'
 import type { RouteList, RouteRow } from '../api/routes.ts'
 import type { Series } from '../api/vitals.ts'
-import type { Levels } from './vitals-story.ts'
 import type { ProfileChanges, ProfileFunctions } from '../api/profiles.ts'
 
 /**
@@ -53,25 +53,25 @@ export function statusStory (status: Status, now: number): Told {
       }.`, upgrade && 'The master is being replaced.',
       history?.problem && `The history cannot be written: ${history.problem}`, ...notices.map(({ id, at, message }) =>
         `Notice ${id} (${at}): ${clip(message)}`
-      ), 'Workers:', ...workers.slice(0, MAX_ROWS).map((worker) =>
-        `- ${workerLine(worker, now)}`
-      ), workers.length > MAX_ROWS && `- and ${workers.length - MAX_ROWS} more`]),
+      ), 'Workers:', ...bullets(workers, (worker) =>
+        workerLine(worker, now), { max: MAX_ROWS })]),
     data: { app: app.name, entry: app.entry, addresses: app.addresses, tone: health.tone, problems: health.problems,
       release: release.id, rollout: rollout?.id ?? null, dispatch, version: master.version, node: master.nodeVersion }
   }
 }
 
 export function routesStory ({ items, since, release, compare }: RouteList): Told {
-  const slowest = [...items].sort((one, other) => other.p99Ms - one.p99Ms).slice(0, MAX_ROWS)
+  const slowest = [...items].sort((one, other) => other.p99Ms - one.p99Ms)
   return {
     text: lines([
       `${items.length} routes${release ? ` of ${release}` : ''} since ${
         since ?? 'this master began'
       }, slowest p99 first:`,
-      ...slowest.map((row) =>
-        `- ${clip(row.route)}: ${figuresText(row)}${row.before ? ` (${compare}: ${figuresText(row.before)})` : ''}`
-      ),
-      items.length > MAX_ROWS && `- and ${items.length - MAX_ROWS} more`
+      ...bullets(slowest,
+        (row) =>
+          `${clip(row.route)}: ${figuresText(row)}${row.before ? ` (${compare}: ${figuresText(row.before)})` : ''}`, {
+        max: MAX_ROWS
+      })
     ])
   }
 }
@@ -85,13 +85,13 @@ function figuresText ({ requests, errors, p50Ms, p99Ms }: Omit<RouteRow, 'route'
 function workerLine ({ id, slot, state, release, readyAt, restarts, crashLooping, retryAt, vitals, finished }: Worker,
   now: number)
 {
-  return [id === null ? `slot ${slot}: no worker` : `worker ${id} (slot ${slot})`, state, release,
+  return joined([id === null ? `slot ${slot}: no worker` : `worker ${id} (slot ${slot})`, state, release,
     readyAt && `ready for ${formatDuration(now - Date.parse(readyAt))}`, restarts > 0 && `restarted ${restarts} times`,
     crashLooping && 'CRASH LOOP', retryAt && `next try ${retryAt}`, finished && `ended with code ${finished.code}`,
     vitals &&
     `${formatRate(vitals.requestsPerSecond)} requests/s, p99 ${formatLatency(vitals.latencyP99Ms)}, loop blocked ≤ ${
       formatLatency(vitals.loopDelayMaxMs)
-    }, CPU ${formatPercent(vitals.cpuPercent)}, ${formatBytes(vitals.rssBytes)}`].filter(Boolean).join(', ')
+    }, CPU ${formatPercent(vitals.cpuPercent)}, ${formatBytes(vitals.rssBytes)}`])
 }
 
 export function vitalsStory (
@@ -105,12 +105,9 @@ export function vitalsStory (
   return {
     text: lines([changes.length === 0
       ? `Nothing moved to another level from ${series.since} to ${series.until}.`
-      : `Moved to another level between ${series.since} and ${series.until}:`, ...changes.map((text) =>
-        `- ${text}`
-      ), near.length > 0 && 'Events from two minutes before the first of these to one minute after it, newest first:',
-      ...near.slice(0, MAX_NEAR).map((event) =>
-        `- ${eventLine(event)}`
-      ), near.length > MAX_NEAR && `- and ${near.length - MAX_NEAR} more: see "events"`,
+      : `Moved to another level between ${series.since} and ${series.until}:`, ...bullets(changes, String),
+      near.length > 0 && 'Events from two minutes before the first of these to one minute after it, newest first:',
+      ...bullets(near, eventLine, { max: MAX_NEAR, more: ': see "events"' }),
       changes.length > 0 && near.length === 0 && 'The history has no event near the first of these.',
       series.next !== null && `The range was too long for one answer: it goes on at ${series.next}.`]),
     data: { medians: { columns, rows } }
@@ -146,22 +143,23 @@ function holderLines ({ type, release, detail }: Event): string[] {
 }
 
 function eventLine ({ id, at, type, cause, worker, slot, release, actor, message }: Event) {
-  const about = [cause, worker !== null && `worker ${worker}`, slot !== null && `slot ${slot}`, release,
-    actor && `by ${actor}`].filter(Boolean).join(', ')
+  const about = joined([cause, worker !== null && `worker ${worker}`, slot !== null && `slot ${slot}`, release,
+    actor && `by ${actor}`])
   return `${at} ${type}${about ? ` (${about})` : ''}${message ? `: ${clip(message)}` : ''} [event ${id}]`
 }
 
 export function crashesStory ({ items, next }: Page<CrashGroup>): Told {
   return {
     text: lines([items.length === 0 ? 'No crashes match.' : `${items.length} crash groups, the last to crash first:`,
-      ...items.map((group) =>
-        `- group ${group.id} (${group.state}): ${headline(group)}${
-          group.culprit ? `, in ${group.culprit}` : ''
-        }; ${group.count} crashes, last ${group.lastSeenAt}, since ${group.firstRelease ?? 'unknown'}${
+      ...bullets(items, (group) =>
+        `${groupText(group)}, last ${group.lastSeenAt}, since ${group.firstRelease ?? 'unknown'}, ${group.state}${
           group.isNewInRelease ? ', NEW in the running release' : ''
-        }${group.hasReturned ? ', returned' : ''}`
-      ), next && 'There are more: use a filter.'])
+        }${group.hasReturned ? ', returned' : ''}`), next && 'There are more: use a filter.'])
   }
+}
+
+function groupText ({ id, culprit, count, ...group }: CrashGroup) {
+  return `group ${id}: ${headline(group)}${culprit ? `, in ${culprit}` : ''}; ${count} crashes`
 }
 
 export function headline ({ errorName, kind, message }: Pick<CrashGroup, 'errorName' | 'kind' | 'message'>) {
@@ -232,9 +230,8 @@ export function logsStory ({ items, next }: Page<Entry>): Told {
 
 export function releasesStory ({ items }: { items: KeptRelease[] }): Told {
   return {
-    text: lines([items.length === 0 ? 'There are no releases.' : 'Releases, newest first:', ...items.map((release) =>
-      `- ${releaseLine(release)}`
-    )])
+    text: lines([items.length === 0 ? 'There are no releases.' : 'Releases, newest first:',
+      ...bullets(items, releaseLine)])
   }
 }
 
@@ -242,7 +239,7 @@ function releaseLine (
   { id, git, package: pack, createdAt, createdBy, note, outcome, servedAt, setback, isLastGood, inUse, changedInPlace }:
     KeptRelease
 ) {
-  return [id,
+  return joined([id,
     git &&
     `commit ${formatCommit(git.commit)}${git.subject ? ` ${quoted(git.subject)}` : ''}${
       git.author ? ` by ${clip(git.author)}` : ''
@@ -250,7 +247,7 @@ function releaseLine (
     servedAt && `serves since ${servedAt}`, outcome ?? 'is being deployed',
     setback && `${setback.outcome} at ${setback.at}${setback.reason ? `: ${clip(setback.reason)}` : ''}`,
     inUse && 'IN USE', isLastGood && 'a rollback goes here', changedInPlace && clip(changedInPlace.message),
-    note && `note ${quoted(note)}`].filter(Boolean).join(', ')
+    note && `note ${quoted(note)}`])
 }
 
 export function comparisonStory (
@@ -259,30 +256,19 @@ export function comparisonStory (
 ): Told {
   const changed = newer.changed?.from === older.id ? changedParts(newer.changed) : []
   return {
-    text: lines([`${newer.id} against ${older.id}: ${
-      before && after
-        ? `p99 ${formatLatency(before.latencyP99Ms)} → ${formatLatency(after.latencyP99Ms)}, median ${
-          formatLatency(before.latencyP50Ms)
-        } → ${formatLatency(after.latencyP50Ms)}, 5xx ${formatRate(before.requests5xxPerSecond)} → ${
-          formatRate(after.requests5xxPerSecond)
-        } a second, event loop blocked ≤ ${formatLatency(before.loopDelayMaxMs)} → ${
-          formatLatency(after.loopDelayMaxMs)
-        }, CPU ${formatPercent(before.cpuPercent)} → ${formatPercent(after.cpuPercent)}, memory ${
-          formatBytes(before.rssBytes)
-        } → ${formatBytes(after.rssBytes)}, requests ${formatRate(before.requestsPerSecond)} → ${
-          formatRate(after.requestsPerSecond)
-        } a second`
-        : 'there are no figures of both'
-    } (medians of up to 15 minutes: the last of ${older.id}, the first of ${newer.id}).`, `- ${releaseLine(older)}`,
-      `- ${releaseLine(newer)}`, changed.length > 0 && `Changed with ${newer.id}: ${changed.join(', ')}.`,
+    text: lines([
+      `${newer.id} against ${older.id}: ${
+        before && after ? levelsText(before, after) : 'there are no figures of both'
+      } (medians of up to 15 minutes: the last of ${older.id}, the first of ${newer.id}).`,
+      `- ${releaseLine(older)}`,
+      `- ${releaseLine(newer)}`,
+      changed.length > 0 && `Changed with ${newer.id}: ${changed.join(', ')}.`,
       ...(difference
         ? differenceLines(difference, newer.id)
         : ['Which files differ is told to operators, of the release that runs.']),
-      crashes.length === 0 ? `No crash is new in ${newer.id}.` : `New in ${newer.id}:`, ...crashes.map((group) =>
-        `- crash group ${group.id}: ${headline(group)}${
-          group.culprit ? `, in ${group.culprit}` : ''
-        }; ${group.count} crashes`
-      )]),
+      crashes.length === 0 ? `No crash is new in ${newer.id}.` : `New in ${newer.id}:`,
+      ...bullets(crashes, (group) => `crash ${groupText(group)}`)
+    ]),
     data: { before, after }
   }
 }
@@ -305,9 +291,8 @@ function differenceLines ({ files, commits }: Preview, newer: string) {
 
 export function rolloutsStory ({ items }: { items: Rollout[] }): Told {
   return {
-    text: lines([items.length === 0 ? 'There was no rollout yet.' : 'Rollouts, newest first:', ...items.map((rollout) =>
-      `- ${rolloutLine(rollout)}`
-    )])
+    text: lines([items.length === 0 ? 'There was no rollout yet.' : 'Rollouts, newest first:',
+      ...bullets(items, rolloutLine)])
   }
 }
 
@@ -391,34 +376,31 @@ export function appsStory ({ items }: { items: AppView[] }): Told {
   return {
     text: lines([
       items.length === 0 ? 'This host has no apps.' : `${items.length} apps. The other tools take the name as "app".`,
-      ...items.map(({ name, state, reason, health, workers, release, requestsPerSecond, p99Ms, openCrashes }) =>
-        `- ${
-          [name, state, reason && clip(reason), health?.text,
-            workers && `${workers.ready} of ${workers.desired} workers`, release,
-            requestsPerSecond !== null && `${formatRate(requestsPerSecond)} requests/s`,
-            p99Ms !== null && `p99 ${formatLatency(p99Ms)}`,
-            Number(openCrashes) > 0 && `${openCrashes} open crash groups`].filter(Boolean).join(', ')
-        }`
-      )
+      ...bullets(items, ({ name, state, reason, health, ...app }) =>
+        joined([name, state, reason && clip(reason), health?.text,
+          ...runningParts({ ...app, latencyP99Ms: app.p99Ms })]))
     ])
   }
+}
+
+/** What of an app as it runs is told, here or on another host. */
+function runningParts (
+  { workers, release, requestsPerSecond, latencyP99Ms, openCrashes }: { workers: AppView['workers'],
+    release: string | null, requestsPerSecond: number | null, latencyP99Ms: number | null, openCrashes: number | null }
+) {
+  return [workers && `${workers.ready} of ${workers.desired} workers`, release,
+    requestsPerSecond !== null && `${formatRate(requestsPerSecond)} requests/s`,
+    latencyP99Ms !== null && `p99 ${formatLatency(latencyP99Ms)}`,
+    Number(openCrashes) > 0 && `${openCrashes} open crash groups`]
 }
 
 export function fleetStory ({ members, rollout }: Fleet): Told {
   return {
     text: lines([`${members.length} members have the app:`,
-      ...members.slice(0, MAX_ROWS).map((
-        { member, isOwn, isSilent, state, health, release, workers, vitals, openCrashes, mark, accept }
-      ) =>
-        `- ${
-          [`${member}${isOwn ? ' (this one)' : ''}`, isSilent ? 'SILENT, as it last was:' : state, clip(health.text),
-            release, mark && mark.label, `${workers.ready} of ${workers.desired} workers`,
-            vitals.requestsPerSecond !== null && `${formatRate(vitals.requestsPerSecond)} requests/s`,
-            vitals.latencyP99Ms !== null && `p99 ${formatLatency(vitals.latencyP99Ms)}`,
-            Number(openCrashes) > 0 && `${openCrashes} open crash groups`,
-            !isOwn && accept === 'nothing' && 'lets nobody ask'].filter(Boolean).join(', ')
-        }`
-      ), members.length > MAX_ROWS && `- and ${members.length - MAX_ROWS} more`,
+      ...bullets(members, ({ member, isOwn, isSilent, state, health, mark, accept, vitals, ...app }) =>
+        joined([`${member}${isOwn ? ' (this one)' : ''}`, isSilent ? 'SILENT, as it last was:' : state,
+          clip(health.text), mark && mark.label, ...runningParts({ ...app, ...vitals }),
+          !isOwn && accept === 'nothing' && 'lets nobody ask']), { max: MAX_ROWS }),
       rollout &&
       `The newest rollout of the fleet, ${rollout.id}: ${rollout.kind}, ${rollout.state}${
         rollout.reason ? `: ${clip(rollout.reason)}` : ''
@@ -510,10 +492,23 @@ function placeOf ({ place, line }: { place: string, line: number | null }): stri
   return line === null ? place : `${place.replace(/:\d+$/, '')}:${line}`
 }
 
+/** A line for each of the first of them. `more`: where the others are told */
+function bullets<Item> (items: readonly Item[], lineOf: (item: Item) => string,
+  { max = Infinity, more = '' }: { max?: number, more?: string } = {}): (string | false)[]
+{
+  return [...items.slice(0, max).map((item) => `- ${lineOf(item)}`),
+    items.length > max && `- and ${items.length - max} more${more}`]
+}
+
 /** @returns those that say something, a line each: what the app has written cannot begin another one */
 export function lines (parts: unknown[]): string {
   return parts.filter((part) => typeof part === 'string' && part !== '').map((part) => oneLine(String(part)).trimEnd())
     .join('\n')
+}
+
+/** Leaves out what says nothing. */
+function joined (parts: unknown[]) {
+  return parts.filter(Boolean).join(', ')
 }
 
 /** Shortens text of the app, or of people. */

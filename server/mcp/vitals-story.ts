@@ -11,10 +11,10 @@ type Change = { figure: string, at: string, before: number, after: number, times
 const FIGURES: readonly Figure[] = Object.freeze([{ name: 'latencyP99Ms', label: 'p99 latency', format: formatLatency,
   small: 5 }, { name: 'latencyP50Ms', label: 'median latency', format: formatLatency, small: 2 }, {
   name: 'requests5xxPerSecond',
-  label: 'answers with 5xx',
+  label: 'answers with 5xx a second',
   format: formatRate,
   small: 0.1
-}, { name: 'requestsPerSecond', label: 'requests', format: formatRate, small: 1 }, { name: 'loopDelayMaxMs',
+}, { name: 'requestsPerSecond', label: 'requests a second', format: formatRate, small: 1 }, { name: 'loopDelayMaxMs',
   label: 'longest block of an event loop', format: formatLatency, small: 20 }, { name: 'eventLoopUtilization',
   label: 'event loop busy',
   format: (value) => value === null || value === undefined ? '–' : `${Math.round(100 * value)} %`, small: 0.05 }, {
@@ -52,6 +52,13 @@ export function changeText ({ figure, at, before, after, times }: Change): strin
   return `${label}: ${format(before)} → ${format(after)} (${
     times >= 10 ? Math.round(times) : Number(times.toPrecision(2))
   } times) from ${at} on`
+}
+
+/** @returns such as `p99 latency 12 ms → 20 ms, median latency 5 ms → 5 ms` */
+export function levelsText (before: Levels, after: Levels): string {
+  return FIGURES.map(({ name, label, format }) => `${label} ${format(before[name])} → ${format(after[name])}`).join(
+    ', '
+  )
 }
 
 /** @returns a few rows over the whole time: the medians of each part */

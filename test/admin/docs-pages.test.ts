@@ -3,14 +3,6 @@ import test from 'node:test'
 import { manualPages } from '../../server/manual.ts'
 import { startAdmin } from '../support/admin.ts'
 
-test('the manual is for those who are signed in', async (t) => {
-  const { visit } = await startAdmin(t)
-  for (const path of ['/docs', '/docs/logs']) {
-    const answer = await visit(path, { cookie: '' })
-    assert.deepEqual([answer.status, answer.headers.location], [303, `/sign-in?next=${encodeURIComponent(path)}`])
-  }
-})
-
 test('every page of the manual is served, with a list of all and the one it is marked', async (t) => {
   const { visit } = await startAdmin(t)
   const pages = manualPages()

@@ -166,13 +166,6 @@ test('puts the security headers on every answer, refusals and the live path incl
   }
 })
 
-test('opens no live connection for anybody who is not signed in', async (t) => {
-  const admin = await startAdmin(t)
-  assert.equal((await rawRequest(admin, { path: LIVE })).status, 401)
-  assert.equal((await rawRequest(admin, { path: LIVE_SOCKET, headers: WEBSOCKET })).status, 401)
-  assert.equal((await rawRequest(admin, { path: LIVE, headers: { Authorization: 'Bearer wrong' } })).status, 401)
-})
-
 test('checks every request and upgrade of a live connection that has its session id already', async (t) => {
   const admin = await startAdmin(t)
   const Cookie = await admin.signIn()

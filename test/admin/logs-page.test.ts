@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { appendFileSync, utimesSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { liveFile } from '../../server/logs/log-files.ts'
-import { rawRequest, startAdmin, type Admin } from '../support/admin.ts'
+import { startAdmin, type Admin } from '../support/admin.ts'
 
 const HOSTILE = '<script>alert(1)</script>"\'&\u001b[2J\u001b]0;x\u0007\u202e'
 
@@ -128,16 +128,6 @@ describe('the page of the logs', () => {
       assert.doesNotMatch(answer.text, /data-stream/)
     })
   }
-
-  test('is for those who are signed in', async (t) => {
-    const admin = await startAdmin(t)
-    for (const path of ['/logs', '/logs.txt', '/logs.ndjson']) {
-      assert.equal((await rawRequest(admin, { path })).status, 401, path)
-      const visited = await admin.visit(`${path}?slot=1`, { cookie: '' })
-      assert.deepEqual([visited.status, visited.headers.location], [303,
-        `/sign-in?next=${encodeURIComponent(`${path}?slot=1`)}`])
-    }
-  })
 
   test('gives what is selected as a file', async (t) => {
     const admin = await startAdmin(t)

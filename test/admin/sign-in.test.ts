@@ -65,8 +65,7 @@ test('forgets a link when its time is up', async (t) => {
 
 test('a session ends with the token that has made its link, and when the link says so', async (t) => {
   const admin = await startAdmin(t)
-  const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'admin', ttl: '1h' })
-    .expect(201)
+  const { token } = await admin.tokenFor('ada', 'admin', { ttl: '1h' })
   const secondsOf = async (bearer: string, order: object) => {
     const { body } = await admin.stranger().post('/api/v1/sign-in-links').set('Authorization', `Bearer ${bearer}`).send(
       order
@@ -77,11 +76,6 @@ test('a session ends with the token that has made its link, and when the link sa
   assert.equal(await secondsOf(TOKEN, { ttl: '30m', from: 'shop' }), 1800)
   assert.equal(await secondsOf(token, {}), 3600)
   assert.equal(await secondsOf(token, { ttl: '2h' }), 3600)
-  for (const order of [{ ttl: '0s' }, { ttl: '31d' }, { ttl: 'soon' }, { from: '' }, { from: 'a\nb' }, {
-    from: 'x'.repeat(201)
-  }]) {
-    await admin.api('post', '/api/v1/sign-in-links').send(order).expect(422)
-  }
 })
 
 test('behind a proxy that speaks TLS links say so, and the cookie comes back by TLS alone', async (t) => {
@@ -103,17 +97,6 @@ test('does not know links that nobody made', async (t) => {
     assert.equal(visit.status, 401, code)
     assert.equal(visit.headers['set-cookie'], undefined)
   }
-})
-
-test('makes links for the token alone: a session cannot prolong itself', async (t) => {
-  const admin = await startAdmin(t)
-  const Cookie = await admin.signIn()
-  const refused = await rawRequest(admin, { method: 'POST', path: '/api/v1/sign-in-links',
-    headers: { Cookie, Origin: admin.origin } })
-  assert.equal(refused.status, 403)
-  const { body } = await admin.api('post', '/api/v1/sign-in-links').expect(201)
-  assert.ok(body.url.startsWith(`${admin.url}/sign-in?code=`))
-  assert.equal((await open(admin, body.url)).status, 303)
 })
 
 test('signs in by the token, typed into the page', async (t) => {

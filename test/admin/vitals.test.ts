@@ -169,14 +169,3 @@ test('has no more samples after many workers than after the first of each slot',
   }
   assert.deepEqual(await names(), before)
 })
-
-test('shows metrics to nobody without the token or a session, and knows no other method', async (t) => {
-  const admin = await startAdmin(t)
-  assert.equal((await admin.stranger().get('/metrics').expect(401)).body.code, 'unauthenticated')
-  await admin.stranger().get('/metrics').set('Cookie', await admin.signIn()).expect(200)
-  await admin.api('head', '/metrics').expect(200)
-  for (const method of ['post', 'put', 'delete'] as const) {
-    const { body, headers } = await admin.api(method, '/metrics').expect(405)
-    assert.deepEqual([body.code, headers.allow], ['method-not-allowed', 'GET, HEAD'])
-  }
-})

@@ -7,7 +7,7 @@ const aLoss = ({ events }: HostAdmin) => ({
 })
 const noApp = missing({ app: 'shp' }, 'There is no app "shp" on this host (did you mean "shop"?)')
 
-/** Each operation of a host that has apps named mail and shop, but those of its fleet. */
+/** Each operation of a host that has apps named mail and shop. */
 export const HOST_ROWS: Rows<HostAdmin> = { getHost: { role: 'viewer', answer: { apps: 2, upgrade: null } },
   upgradeHost: { role: 'admin', body: { note: 'autumn' }, does: { type: 'upgrade-host', more: { note: 'autumn' } },
     answer: { note: 'autumn', actor: 'ada' },
@@ -42,6 +42,8 @@ export const HOST_ROWS: Rows<HostAdmin> = { getHost: { role: 'viewer', answer: {
     does: { type: 'start', name: 'shop' }, answer: { state: 'running' }, bad: noApp },
   stopApp: { role: 'operator', path: { app: 'shop' }, does: { type: 'stop', name: 'shop' },
     answer: { state: 'stopped' }, bad: noApp }, ...ACCESS_ROWS,
+  getHostFleet: { role: 'viewer', answer: { members: [{ member: 'web-1' }], rollouts: [] } },
+  forgetHost: { role: 'operator', path: { member: 'web-9' }, answer: { member: 'web-9' } },
   getOpenapi: { role: 'viewer', answer: { openapi: '3.1.1' } }, isAlive: { role: null, answer: 'ok\n' },
   isReady: { role: null, answer: 'ready\n' }, isAppAlive: { role: null, path: { app: 'shop' }, answer: 'ok\n' },
   isAppReady: { role: 'viewer', path: { app: 'shop' }, answer: 'ready\n' },

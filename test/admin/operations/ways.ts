@@ -18,7 +18,7 @@ export type Order = {
   /** what happens once the sender has seen the state */
   meanwhile?: () => Promise<unknown>
 }
-/** `body`: of what is done; `code`, `detail`: of a refusal */
+/** `code`, `detail`, `now`: of a refusal */
 export type Said = { isDone: boolean, status: number, body?: unknown, code?: string, detail?: string, now?: string,
   headers: Answer['headers'] }
 /** `token`: of whoever asks; '': a stranger */
@@ -129,7 +129,8 @@ function flat (body: object, prefix = ''): Record<string, string> {
 
 function saidOf ({ status, text, headers }: Answer): Said {
   const body = /json/.test(String(headers['content-type'])) ? JSON.parse(text) : text
-  return { isDone: status < 400, status, headers, ...(status < 400 ? { body } : body) }
+  const { code, detail, now } = Object(body)
+  return { isDone: status < 400, status, headers, body, ...(status >= 400 && { code, detail, now }) }
 }
 
 /** A preview first, then its confirmation; either may refuse it. */
