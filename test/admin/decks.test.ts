@@ -39,15 +39,8 @@ test('who has signed in by the token of this deck sees the other one and its hea
   assert.equal(visit.headers.location, '/')
   const own = String(visit.headers['set-cookie']).split(';')[0]
   assert.notEqual(own.split('=')[0], cookie.split('=')[0], 'both sessions live side by side')
-  assert.equal(
-    (await rawRequest(there, { path: '/access', headers: { cookie: `${cookie}; ${own}`, accept: 'text/html' } }))
-      .status,
-    200
-  )
-  assert.equal(
-    (await rawRequest(here, { path: '/access', headers: { cookie: `${cookie}; ${own}`, accept: 'text/html' } })).status,
-    200
-  )
+  assert.equal((await there.visit('/access', { cookie: `${cookie}; ${own}` })).status, 200)
+  assert.equal((await here.visit('/access', { cookie: `${cookie}; ${own}` })).status, 200)
 
   assert.match(String(newest(here, 'access.switched').message),
     new RegExp(`^the owner's token \\(admin\\) switched to the deck mail at ${there.url}$`))
@@ -78,7 +71,7 @@ test('whoever was let in by a token with a name, also as an admin, gets neither 
   for (const role of ['viewer', 'operator', 'admin'] as const) {
     const cookie = await here.signInBy((await here.tokenFor(`ada-${role}`, role)).token)
     assert.equal((await switchTo(here, cookie, id)).status, 403)
-    const page = await rawRequest(here, { path: '/', headers: { cookie, accept: 'text/html' } })
+    const page = await here.visit('/', { cookie })
     assert.ok(!page.text.includes('decks-open'), role)
     assert.ok(!(await rawRequest(here, { path: '/palette', headers: { cookie } })).text.includes('Switch to'), role)
   }

@@ -119,8 +119,7 @@ test('a session has the apps of its link or its token, also after the next start
   assert.match(String(event.message), /^the owner's token \(operator of shop\) from /)
 
   const next = await startHostAdmin(t, { names: NAMES, history: host.history, port: 0 })
-  const again = await rawRequest(next, { path: '/',
-    headers: { accept: 'text/html', cookie: cookie.replace(host.cookieName, next.cookieName) } })
+  const again = await next.visit('/', { cookie: cookie.replace(host.cookieName, next.cookieName) })
   assert.ok(again.text.includes('app-shop') && !again.text.includes('app-mail'))
 })
 

@@ -219,8 +219,7 @@ test('has room for strangers by closing those who have been silent longest, and 
 
 test('a viewer with ever more connections takes those of nobody else', async (t) => {
   const admin = await startAdmin(t, { maxConnections: { maxKnown: 4, maxStrangers: 4 } })
-  const { body: { token: viewer } } = await admin.api('post', '/api/v1/tokens').send({ name: 'screen', role: 'viewer' })
-    .expect(201)
+  const { token: viewer } = await admin.tokenFor('screen', 'viewer')
   const connect = async (token: string) => {
     const socket = net.connect(admin.port, '127.0.0.1').resume()
     await ask(socket, token)

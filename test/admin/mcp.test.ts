@@ -171,20 +171,14 @@ test('a change is previewed, then confirmed, and done once, for who has previewe
   assert.match((await call(admin, 'confirm_change', { confirmation: restart }, ada)).text, /It is rollout \d+/)
   const { kind, client, note } = admin.deck.dispatched[1]
   assert.deepEqual([kind, client, note], ['restart', 'agent', 'new certificates'])
-
-  const used = admin.history.page({ type: ['access.used'] }).items.filter(({ actor }) => actor === 'ada')
-  assert.deepEqual(used.map(({ message }) => message), ['ada (operator, agent) from 127.0.0.1: POST /api/v1/rollouts',
-    'ada (operator, agent) from 127.0.0.1: PUT /api/v1/scale'])
+  const [{ message }] = admin.history.page({ type: ['access.used'], limit: 1 }).items
+  assert.equal(message, 'ada (operator, agent) from 127.0.0.1: POST /api/v1/rollouts')
 })
 
-test('what has moved since the preview, what is too old or misplaced, is refused and changes nothing', async (t) => {
+test('a preview that is too old or misplaced is refused and changes nothing', async (t) => {
   const admin = await startAdmin(t)
   const admins = { path: '/mcp?role=admin' }
   const preview = (operation: string, input: object) => call(admin, 'preview_change', { operation, input }, admins)
-  const { data: { confirmation } } = await preview('setScale', { workers: 4 })
-  await admin.api('put', '/api/v1/scale').send({ workers: 3 }).expect(200)
-  assert.match((await call(admin, 'confirm_change', { confirmation }, admins)).text,
-    /has set it to 3 workers since you opened this/)
   const late = await preview('setScale', { workers: 5 })
   admin.clock.advance(16 * 60_000)
   assert.match((await call(admin, 'confirm_change', { confirmation: late.data.confirmation }, admins)).text,
@@ -202,7 +196,7 @@ test('what has moved since the preview, what is too old or misplaced, is refused
   {
     assert.match((await preview(operation, input)).text, expected)
   }
-  assert.deepEqual(admin.deck.dispatched.map(({ workers }) => workers), [3])
+  assert.deepEqual(admin.deck.dispatched, [])
 })
 
 test('a preview cuts what the app has thrown, and a rollback goes where it said', async (t) => {

@@ -65,7 +65,8 @@ async function checkRows<A extends Subject> (t: TestContext, kind: Kind<A>) {
     const route = present(kind.operations.get(name))
     await t.test(name, async (t) => {
       for (const row of [rows].flat()) {
-        assert.equal(route.operation.role, row.role)
+        const { role, byToken } = route.operation
+        assert.deepEqual([role, byToken !== undefined], [row.role, Boolean(row.isForToken)])
         const make = async () => {
           const admin = await kind.start(t)
           return { admin, path: { ...row.path, ...await row.given?.(admin) } }

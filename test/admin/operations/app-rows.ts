@@ -45,10 +45,10 @@ export const APP_ROWS: Rows = {
     late: { read: '/scale', by: ['put', '/scale', { workers: 6 }],
       seen: ({ deck }) => String(deck.snapshot().desiredWorkers),
       why: 'bob has set it to 6 workers since you opened this' } },
-  upgradeMaster: { role: 'admin', body: { execPath: '/opt/node/bin/node', note: 'security' },
+  upgradeMaster: { role: 'admin', isForToken: true, body: { execPath: '/opt/node/bin/node', note: 'security' },
     does: { type: 'upgrade', execPath: '/opt/node/bin/node', note: 'security' }, answer: { note: 'security' },
     bad: badBody({ execPath: 'node' }, 'execPath: expected the absolute path of a node binary, received "node"') },
-  moveToHost: { role: 'admin', body: { path: '/run/host', secret: 'once' },
+  moveToHost: { role: 'admin', isForToken: true, body: { path: '/run/host', secret: 'once' },
     does: { type: 'move', path: '/run/host', secret: 'once' }, answer: { name: 'shop' },
     bad: badBody({ path: 'run', secret: 'once' }, 'path: expected the `path` that') },
   stopMaster: { role: 'admin', does: { type: 'stop' }, answer: { state: 'stopping' } },
@@ -168,9 +168,10 @@ export const APP_ROWS: Rows = {
   resumeJob: { role: 'operator', given: ({ deck }) => void deck.jobs.pause('nightly', 'bob'), path: { name: 'nightly' },
     tells: ['job.resumed'], answer: { paused: null }, bad: noJob },
 
-  startDiagnostics: { role: 'operator', path: { id: 2 }, body: { kind: 'heap-snapshot' },
-    does: { type: 'diagnose', worker: 2, kind: 'heap-snapshot' }, answer: { id: 2, state: 'running' },
-    location: '/api/v1/diagnostics/2', bad: { ...noWorker, body: { kind: 'report' } } },
+  startDiagnostics: { role: 'operator', path: { id: 2 }, body: { kind: 'cpu-profile', durationMs: 5000 },
+    does: { type: 'diagnose', worker: 2, kind: 'cpu-profile', durationMs: 5000 }, answer: { id: 2, state: 'running' },
+    location: '/api/v1/diagnostics/2',
+    bad: badBody({ kind: 'cpu-profile', durationMs: 61_000 }, 'durationMs: expected an integer from 100 to 60000') },
   listDiagnostics: { role: 'viewer', answer: { items: [{ id: 1, kind: 'heap-statistics' }] } },
   getDiagnostics: { role: 'viewer', path: { id: 1 }, answer: { id: 1, state: 'done' }, bad: noDiagnostics },
   deleteDiagnostics: { role: 'admin', path: { id: 1 }, answer: {}, bad: noDiagnostics },
@@ -192,6 +193,6 @@ export const APP_ROWS: Rows = {
   isAlive: { role: null, answer: 'ok\n' },
   isReady: { role: null, answer: 'ready\n' },
   getMetrics: { role: 'viewer', answer: 'clusterdeck_workers_ready 2' },
-  sendMcpMessage: { role: 'viewer', body: { jsonrpc: '2.0', id: 1, method: 'ping' }, answer: { id: 1, result: {} },
-    bad: badBody({ id: 1 }, 'jsonrpc: expected') }
+  sendMcpMessage: { role: 'viewer', isForToken: true, body: { jsonrpc: '2.0', id: 1, method: 'ping' },
+    answer: { id: 1, result: {} }, bad: badBody({ id: 1 }, 'jsonrpc: expected') }
 }

@@ -9,10 +9,10 @@ const noApp = missing({ app: 'shp' }, 'There is no app "shp" on this host (did y
 
 /** Each operation of a host that has apps named mail and shop. */
 export const HOST_ROWS: Rows<HostAdmin> = { getHost: { role: 'viewer', answer: { apps: 2, upgrade: null } },
-  upgradeHost: { role: 'admin', body: { note: 'autumn' }, does: { type: 'upgrade-host', more: { note: 'autumn' } },
-    answer: { note: 'autumn', actor: 'ada' },
+  upgradeHost: { role: 'admin', isForToken: true, body: { note: 'autumn' },
+    does: { type: 'upgrade-host', more: { note: 'autumn' } }, answer: { note: 'autumn', actor: 'ada' },
     bad: badBody({ execPath: 'node' }, 'execPath: expected the absolute path') },
-  beginAdoption: { role: 'admin', body: { name: 'blog' }, does: { type: 'adopt', name: 'blog' },
+  beginAdoption: { role: 'admin', isForToken: true, body: { name: 'blog' }, does: { type: 'adopt', name: 'blog' },
     answer: { secret: 'once', state: 'waiting' }, location: '/api/v1/host/adoptions/1',
     bad: badBody({ name: '../x' }, 'name: expected what the host is to call it') },
   getAdoption: { role: 'admin', path: { id: 1 }, answer: { state: 'done', app: 'shop' },
@@ -28,7 +28,7 @@ export const HOST_ROWS: Rows<HostAdmin> = { getHost: { role: 'viewer', answer: {
     answer: { kind: 'keeper-lost' }, bad: missing({ id: 99 }, 'Notice 99 does not exist') },
   ...alertRows<HostAdmin>({ of: 'Host', at: '/host', alertsOf: ({ apps }) => apps.alerts, fail: () => {} }),
   listApps: { role: 'viewer', answer: { items: [{ name: 'mail' }, { name: 'shop' }] } },
-  addApp: { role: 'admin',
+  addApp: { role: 'admin', isForToken: true,
     body: { name: 'queue', cwd: '/srv/queue', flags: { entry: 'queue.js', workers: '2', args: ['-v'], watch: true },
       env: { A: '1' } }, does: { type: 'add', name: 'queue', more: { env: { A: '1' } } },
     answer: { name: 'queue', notApplied: [] }, location: '/api/v1/apps/queue',
@@ -36,8 +36,8 @@ export const HOST_ROWS: Rows<HostAdmin> = { getHost: { role: 'viewer', answer: {
   getApp: { role: 'viewer', path: { app: 'shop' }, answer: { name: 'shop', path: '/apps/shop' }, bad: noApp },
   removeApp: { role: 'admin', path: { app: 'mail' }, query: { purge: 'true' },
     does: { type: 'remove', name: 'mail', more: { purge: true } }, answer: { name: 'mail' }, bad: noApp },
-  changeVariables: { role: 'admin', path: { app: 'shop' }, body: { env: { PORT: '3000' } }, answer: { variables: [] },
-    bad: badBody({ env: { PORT: 3000 } }, 'env.PORT: expected') },
+  changeVariables: { role: 'admin', isForToken: true, path: { app: 'shop' }, body: { env: { PORT: '3000' } },
+    answer: { variables: [] }, bad: badBody({ env: { PORT: 3000 } }, 'env.PORT: expected') },
   startApp: { role: 'operator', given: ({ apps }) => apps.closeApp('shop', { state: 'stopped' }), path: { app: 'shop' },
     does: { type: 'start', name: 'shop' }, answer: { state: 'running' }, bad: noApp },
   stopApp: { role: 'operator', path: { app: 'shop' }, does: { type: 'stop', name: 'shop' },
@@ -48,5 +48,5 @@ export const HOST_ROWS: Rows<HostAdmin> = { getHost: { role: 'viewer', answer: {
   isReady: { role: null, answer: 'ready\n' }, isAppAlive: { role: null, path: { app: 'shop' }, answer: 'ok\n' },
   isAppReady: { role: 'viewer', path: { app: 'shop' }, answer: 'ready\n' },
   getMetrics: { role: 'viewer', answer: 'clusterdeck_app_running{app="shop"} 1' },
-  sendMcpMessage: { role: 'viewer', body: { jsonrpc: '2.0', id: 1, method: 'ping' }, answer: { id: 1, result: {} },
-    bad: badBody({ id: 1 }, 'jsonrpc: expected') } }
+  sendMcpMessage: { role: 'viewer', isForToken: true, body: { jsonrpc: '2.0', id: 1, method: 'ping' },
+    answer: { id: 1, result: {} }, bad: badBody({ id: 1 }, 'jsonrpc: expected') } }

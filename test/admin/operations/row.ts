@@ -28,6 +28,8 @@ export type Row<A = Admin> = {
   /** `read`: the path whose ETag it takes; `by`: what bob changes meanwhile; `why`: what is told to whoever has not seen that */
   late?: { read: string, by: [method: 'put' | 'patch', path: string, body: object], seen: (admin: A) => string,
     why: string },
+  /** whether no session may ask for it */
+  isForToken?: boolean,
   /** whether it has no end */
   isStream?: boolean
 }

@@ -40,7 +40,7 @@ export function alertRows<A extends Admin | HostAdmin> (
 }
 
 export const ACCESS_ROWS: Rows<Admin | HostAdmin> = { listTokens: { role: 'admin', answer: { items: [] } },
-  createToken: { role: 'admin', body: { name: 'eve', role: 'viewer' }, tells: ['token.created'],
+  createToken: { role: 'admin', isForToken: true, body: { name: 'eve', role: 'viewer' }, tells: ['token.created'],
     answer: { name: 'eve', role: 'viewer', createdBy: 'ada' },
     bad: badBody({ name: 'system', role: 'viewer' }, 'name: expected') },
   revokeToken: { role: 'admin', given: async ({ tokenFor }) => ({ id: (await tokenFor('eve', 'viewer')).id }),
