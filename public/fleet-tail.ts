@@ -73,6 +73,6 @@ function nameOf ({ member, place }: FleetEntry): string {
 async function askJson (url: string): Promise<Answer> {
   const response = await fetch(url, { headers: { Accept: 'application/json' } })
   if (!response.ok) throw new Error(`the fleet answered with ${response.status}`)
-  const { items, silent } = await response.json() as Answer
-  return { items, silent, at: Date.parse(String(response.headers.get('date'))) || Date.now() }
+  const { items, hosts } = await response.json() as { items: FleetEntry[], hosts: { silent: string[] } }
+  return { items, silent: hosts.silent, at: Date.parse(String(response.headers.get('date'))) || Date.now() }
 }

@@ -8,9 +8,7 @@ import { eventCountResources } from '../api/event-counts.ts'
 import { eventFeedResources } from '../api/event-feed.ts'
 import { eventResources } from '../api/events.ts'
 import { fleetCrashResources } from '../api/fleet-crashes.ts'
-import { fleetLogResources } from '../api/fleet-logs.ts'
 import { fleetResources } from '../api/fleet.ts'
-import { fleetEventResources } from '../api/fleet-events.ts'
 import { memberResources } from '../api/members.ts'
 import { histogramResources } from '../api/histogram.ts'
 import { jobResources } from '../api/jobs.ts'
@@ -100,8 +98,7 @@ export function operationsOf (parts: DeckSiteParts, describe: () => object): Mou
       Checks: { about: 'What could drop a request or lose a release.', resources: checkResources(parts) },
       Rollouts: { about: 'Restarts, deploys and rollbacks.', resources: rolloutResources(parts) },
       Fleet: { about: 'The app on other machines, and its rollouts over all of them.',
-        resources: { ...fleetResources(parts), ...memberResources(parts), ...fleetCrashResources(parts),
-          ...fleetLogResources(parts), ...fleetEventResources(parts) } },
+        resources: { ...fleetResources(parts), ...memberResources(parts), ...fleetCrashResources(parts) } },
       Releases: { about: 'The code that was deployed.', resources: releaseResources(parts) },
       History: { about: 'Events, past and live.',
         resources: { ...eventFeedResources(parts, stream), ...eventCountResources(parts), ...histogramResources(parts),

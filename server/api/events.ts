@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.ts'
+import { OF_MEMBER } from './ask.ts'
 import { operation, refuseLimited, type Resource } from './endpoint.ts'
 import { pageOf } from './fields.ts'
 import { CSV_TYPE, NDJSON_TYPE, sendExport } from './export.ts'
 import { eventFilters, pagingFields } from './filters.ts'
+import { fleetEvents, ON_HOSTS, type EventFilters } from './fleet-events.ts'
 import { fullPage } from './full-page.ts'
 import { EVENT } from './shapes.ts'
 import { visibleNames, type Apps } from './apps.ts'
@@ -11,17 +13,26 @@ import { booleanParam } from './input.ts'
 import type { History } from '../../db/history.ts'
 import type { Log } from '../system/log.ts'
 import type { Auth } from './roles.ts'
+import type { FleetDeck } from './fleet.ts'
 
 export type { Event } from './shapes.ts'
 
 type Reads = Pick<History, 'page' | 'event'>
+type Given = EventFilters & { own?: boolean, member?: string, limit?: number, cursor?: string }
 type Parts = { history: Reads, now: () => number, log: Pick<Log, 'warn'> }
 
-export function eventResources ({ history, ...parts }: Parts): Record<string, Resource> {
-  return resourcesAt('/events', { ...parts, historyOf: () => history }, {
-    list: { name: 'listEvents', summary: 'Lists the events of the history, newest first', cli: 'clusterdeck history' },
+const FORMATS = 'JSON is a page. CSV and NDJSON hold all matching events, or the first `limit`.'
+
+export function eventResources ({ history, deck, ...parts }: Parts & { deck: FleetDeck }): Record<string, Resource> {
+  return resourcesAt('/events', { ...parts, historyOf: () => history, ofHosts: (query) => fleetEvents(deck, query) }, {
+    list: { name: 'listEvents', summary: 'Lists the events of the history, newest first',
+      description: `${FORMATS} Of several members it has JSON alone, at most 200 at once: what they have reported to ` +
+        'the fleet, also those that are gone. `since` and `until` count when an event came there. A page may have fewer ' +
+        'items than `limit` and still a `next`.', cli: 'clusterdeck history' },
     get: { name: 'getEvent', summary: 'Returns one event' },
-    shape: EVENT
+    more: { member: OF_MEMBER },
+    shape: EVENT,
+    listed: EVENT.extend(ON_HOSTS).meta({ id: 'ListedEvent' })
   })
 }
 
@@ -29,13 +40,13 @@ export function eventResources ({ history, ...parts }: Parts): Record<string, Re
 export function hostEventResources (
   { apps, history, ...parts }: Parts & { apps: Pick<Apps, 'states' | 'past'> }
 ): Record<string, Resource> {
-  return resourcesAt('/host/events', { ...parts, historyOf (auth, isOwn = true) {
+  return resourcesAt('/host/events', { ...parts, ofHosts: null, historyOf (auth, isOwn = true) {
     if (isOwn) refuseLimited(auth, 'sees the history of the host')
     return isOwn ? history : { ...history, ...apps.past(visibleNames(apps, auth), !auth.apps) }
   } }, {
     list: { name: 'listHostEvents',
       summary: 'Lists the events of the host and of its apps that run, each with its app, newest first',
-      cli: 'clusterdeck history' },
+      description: FORMATS, cli: 'clusterdeck history' },
     get: { name: 'getHostEvent', summary: 'Returns one event of the host itself' },
     more: {
       own: booleanParam(
@@ -48,23 +59,36 @@ export function hostEventResources (
   })
 }
 
-/** `historyOf`: that somebody sees; `isOwn`: not that of apps */
+/**
+ * `historyOf`: that somebody sees; `isOwn`: not that of apps; `ofHosts`: reads the events of other hosts; `listed`: what
+ * the items of a list are, where they have more than one event alone
+ */
 function resourcesAt (path: string,
-  { historyOf, now, log }: Omit<Parts, 'history'> & { historyOf: (auth: Auth, isOwn?: boolean) => Reads },
-  { list, get, more = {}, shape }: { list: { name: string, summary: string, cli: string },
-    get: { name: string, summary: string }, more?: z.ZodRawShape, shape: typeof EVENT })
+  { historyOf, ofHosts, now, log }: Omit<Parts, 'history'> & { historyOf: (auth: Auth, isOwn?: boolean) => Reads,
+    ofHosts: ((query: Given & { member: string }) => Promise<object>) | null },
+  { list, get, more = {}, shape, listed = shape }: {
+    list: { name: string, summary: string, description: string, cli: string },
+    get: { name: string, summary: string },
+    more?: z.ZodRawShape,
+    shape: typeof EVENT,
+    listed?: typeof EVENT
+  })
 {
   const listQuery = z.strictObject({ ...eventFilters(now), ...pagingFields(1000), ...more })
 
   return {
     [path]: {
-      GET: operation({ ...list,
-        description: 'JSON is a page. CSV and NDJSON hold all matching events, or the first `limit`.', role: 'viewer',
-        query: listQuery, produces: ['application/json', CSV_TYPE, NDJSON_TYPE],
-        answer: { 'application/json': pageOf(shape), [CSV_TYPE]: z.string(),
+      GET: operation({ ...list, role: 'viewer', query: listQuery, produces: ['application/json', CSV_TYPE, NDJSON_TYPE],
+        ...(ofHosts && { problems: ['no-fleet', 'fleet-away', 'not-found'] as const }),
+        answer: { 'application/json': pageOf(listed), [CSV_TYPE]: z.string(),
           [NDJSON_TYPE]: z.string().describe('an Event in each line') },
-        handle ({ query: given, type, req, res, auth }) {
-          const { own, ...query } = { own: false, ...given }
+        async handle ({ query: given, type, req, res, auth }) {
+          const { own, member, ...query }: Given = { own: false, ...given }
+          if (ofHosts && member !== undefined) {
+            if (type !== 'application/json')
+              throw new DeckError('not-acceptable', 'Events of several hosts are JSON alone')
+            return { body: await ofHosts({ ...query, member }) }
+          }
           const history = historyOf(auth, own)
           if (type === 'application/json') return fullPage(history, query).then((body) => ({ body }))
           return sendExport({ history, query, type, req, res, log })

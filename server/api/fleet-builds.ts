@@ -1,5 +1,5 @@
 import type { Member } from '../fleet/presence.ts'
-import type { FleetRollout } from '../fleet/rollout.ts'
+import type { FleetRollout } from '../fleet/document.ts'
 import type { Tone } from '../events/kinds.ts'
 
 /**

@@ -1,55 +1,43 @@
 import { z } from 'zod'
-import { MEMBER_NAME } from '../config/member-name.ts'
 import { DeckError } from '../errors.ts'
-import { operation, type Resource } from './endpoint.ts'
-import { COUNT, NUMBER, pageOf, TIME } from './fields.ts'
-import { eventFilters, pagingFields } from './filters.ts'
+import { onlyOf } from './ask.ts'
+import { COUNT, TIME } from './fields.ts'
 import { fleetOf, type FleetDeck } from './fleet.ts'
-import { textParam } from './input.ts'
+import type { eventFilters } from './filters.ts'
+import type { Item } from '../fleet/feed.ts'
+import type { DeckEvent } from '../events/stream.ts'
 
-/** The history of all members of the fleet. */
+/** Events of several hosts, as they have reported them to the fleet, also hosts that are gone. */
+export type FleetEvent = DeckEvent & { member: string, host: string, seq: number, arrivedAt: string }
+export type EventFilters = z.infer<z.ZodObject<ReturnType<typeof eventFilters>>>
 
 const MAX_LIMIT = 200
 const DEFAULT_LIMIT = 50
 const PLACE = /^\d{1,15}$/
 
-const EVENT = z.object({ id: NUMBER, at: TIME, type: z.string(), message: z.string().nullable() }).loose().describe(
-  'the event as in the history of its deck'
-)
-const ITEM = z.strictObject({ seq: COUNT.describe('a number that ascends over the whole fleet'),
-  at: TIME.describe('when it arrived, by the clock of NATS'), member: z.string(), app: z.string(), host: z.string(),
-  event: EVENT }).meta({ id: 'FleetEvent' })
-
-export function fleetEventResources ({ deck, now }: { deck: FleetDeck, now: () => number }): Record<string, Resource> {
-  return {
-    '/fleet/events': {
-      GET: operation({ name: 'listFleetEvents', summary: 'Lists the events of the app on all members, newest first',
-        description:
-          'Events of members that are gone are included. `since` and `until` count when an event arrived. A page may have fewer items than `limit` and still a `next`.',
-        role: 'viewer', cli: 'clusterdeck fleet history',
-        query: z.strictObject({ ...fleetEventFilters(now), ...pagingFields(MAX_LIMIT) }),
-        problems: ['no-fleet', 'fleet-away', 'not-found'], answer: pageOf(ITEM),
-        handle: async ({ query }) => ({ body: await fleetEvents(deck, query) }) })
-    }
-  }
-}
-
-export function fleetEventFilters (now: () => number) {
-  const { q, type, cause, since, until } = eventFilters(now)
-  return { member: textParam('the name of a member', MEMBER_NAME), q, type, cause, since, until }
+/** What an event of several hosts has besides. */
+export const ON_HOSTS = {
+  member: z.string().optional().describe('whose it is, of several; `id` is that of its history'),
+  host: z.string().optional(),
+  seq: COUNT.optional().describe('a number that ascends over the whole fleet'),
+  arrivedAt: TIME.optional().describe('when it came to the fleet, by the clock of NATS')
 }
 
 /** @throws {DeckError} no-fleet, fleet-away, not-found, invalid-query */
 export async function fleetEvents (deck: FleetDeck,
-  { type, limit = DEFAULT_LIMIT, cursor, ...filters }: { member?: string, type?: string[], q?: string, cause?: string,
-    since?: number, until?: number, limit?: number, cursor?: string })
+  { member, type, limit = DEFAULT_LIMIT, cursor, ...filters }: EventFilters & { member: string, limit?: number,
+    cursor?: string }): Promise<{ items: FleetEvent[], next: string | null }>
 {
   const fleet = fleetOf(deck)
   if (cursor !== undefined && !PLACE.test(cursor)) {
     throw new DeckError('invalid-query',
       `cursor: expected the "next" of an earlier page, received ${JSON.stringify(cursor)}`)
   }
-  const { items, next } = await fleet.history({ ...filters, types: type, limit,
-    before: cursor === undefined ? null : Number(cursor) })
-  return { items, next: next === null ? null : String(next) }
+  const { items, next } = await fleet.history({ ...filters, member: onlyOf(member), types: type,
+    limit: Math.min(limit, MAX_LIMIT), before: cursor === undefined ? null : Number(cursor) })
+  return { items: items.map(toFleetEvent), next: next === null ? null : String(next) }
+}
+
+export function toFleetEvent ({ seq, at, member, host, event }: Item): FleetEvent {
+  return { ...event, member, host, seq, arrivedAt: at }
 }

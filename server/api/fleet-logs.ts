@@ -1,53 +1,123 @@
 import { z } from 'zod'
-import { operation, type Resource } from './endpoint.ts'
-import { COUNT, TIME } from './fields.ts'
-import { ASKED } from './fleet-crashes.ts'
-import { fleetOf, NAME, type FleetDeck } from './fleet.ts'
-import { integerParam, timeParam } from './input.ts'
-import { checkAlone, lineFilters, SELECTION, STREAMS } from './log-lines.ts'
-import type { Wanted } from '../fleet/logs.ts'
+import { PLACE } from '../config/line-place.ts'
+import { DeckError } from '../errors.ts'
+import { askAll, askHost, lenient, onlyOf, type Hosts } from './ask.ts'
+import { COUNT, pageOf, TIME } from './fields.ts'
+import { fleetOf, type FleetDeck } from './fleet.ts'
+import { checkAlone, STREAMS, type Query } from './log-lines.ts'
 import type { Person } from '../fleet/rpc-client.ts'
 
-/** Output of the workers of all members of the fleet, which are asked at the same time. */
+/**
+ * Output of the workers of several hosts, joined by time. Times are by the clocks of the hosts, so a page is followed by
+ * what was written until a time.
+ */
+export type FleetLogLine = z.infer<typeof LOG_LINE> & { member: string }
+export type FleetLogLines = { items: FleetLogLine[], next: string | null, hosts: Hosts }
 
+const WITHIN_MS = 6000
 const MAX_LINES = 200
+const DEFAULT_LINES = 100
+/** Makes a host search for the newest lines of all its logs together, where nothing else is searched for. */
+const END_OF_TIME = '9999-12-31T00:00:00.000Z'
 
-export type FleetLogLine = z.infer<typeof LINE>
-const LINE = z.strictObject({ member: z.string(), slot: COUNT.describe('0: a standby worker, or one that was'),
-  stream: z.enum(STREAMS), text: z.string().describe('cut after 4000 characters'),
-  arrivedAt: TIME.nullable().describe('about when it was written, by the clock of that host; null: not known'),
-  place: z.string().describe('where it begins in the logs of that member') }).meta({ id: 'FleetLogLine' })
+/** One line of a worker's output. */
+export const LOG_LINE = z.strictObject({ slot: COUNT.describe('0: a standby worker, or one that was'),
+  stream: z.enum(STREAMS), text: z.string().describe('of another host: cut after 4000 characters'),
+  arrivedAt: TIME.nullable().describe('about when it was written; null: not known'),
+  place: z.string().describe('where it begins; `around` shows what is before and after it') })
 
-export type FleetLogLines = z.infer<typeof LIST>
-const LIST = z.strictObject({ ...ASKED,
-  cut: z.array(z.string()).describe('members that had no time to search all their files'), items: z.array(LINE),
-  next: TIME.nullable().describe('the `until` of the page before this one; null: there is none') }).meta({
-    id: 'FleetLogLines'
+const SAID = lenient(pageOf(LOG_LINE.extend({ slot: COUNT.max(999), place: z.string().regex(PLACE) })), MAX_LINES)
+
+/** @throws {DeckError} no-fleet, fleet-away, not-found, invalid-query */
+export async function fleetLines (deck: FleetDeck,
+  { member, lines = DEFAULT_LINES, cursor, ...given }: Query & { member: string },
+  person: Person): Promise<FleetLogLines>
+{
+  if (lines > MAX_LINES)
+    throw new DeckError('invalid-query', `lines: expected at most ${MAX_LINES} of several hosts, received ${lines}`)
+  checkAlone({ ...given, cursor })
+  const until = cursor === undefined ? given.until : Date.parse(cursor)
+  if (Number.isNaN(until))
+    throw new DeckError('invalid-query',
+      `cursor: expected the "next" of an earlier page, received ${JSON.stringify(cursor?.slice(0, 60))}`)
+  const around = aroundOf(given)
+  const fleet = fleetOf(deck)
+  const joined = createJoin({ lines, around })
+  const path = `/logs?${queryOf({ ...given, until, around, lines })}`
+  const hosts = await askAll(await fleet.members(onlyOf(member)), async (name) => {
+    const { items, next } = await askHost(fleet, name, { path, answer: SAID, withinMs: WITHIN_MS }, person)
+    joined.add(name, items)
+    return next !== null && items.length < lines && around === undefined
   })
-
-export function fleetLogFilters (now: () => number) {
-  const { q, level, since, until } = lineFilters(now)
-  return { member: NAME.optional(), stream: SELECTION.stream, q, level, since, until, around: timeParam(now) }
+  return { ...joined.result(), hosts }
 }
 
-export function fleetLogResources ({ deck, now }: { deck: FleetDeck, now: () => number }): Record<string, Resource> {
+/** @throws {DeckError} invalid-query: the place of a line is one of one host */
+function aroundOf ({ around }: Pick<Query, 'around'>): number | undefined {
+  if (typeof around !== 'object') return around
+  throw new DeckError('invalid-query', 'around: expected a time of several hosts, received the place of a line')
+}
+
+function queryOf ({ level, since, until, around, ...given }: Omit<Query, 'around'> & { around?: number }) {
+  const times = { since, ...(around === undefined ? { until: until ?? END_OF_TIME } : { around }) }
+  const texts = { ...given, level: level?.join(), ...mapped(times, (ms) => typeof ms === 'number' ? isoOf(ms) : ms) }
+  return new URLSearchParams(mapped(texts, String))
+}
+
+/** Without what is undefined. */
+function mapped<T, U> (values: Record<string, T | undefined>, toValue: (value: T) => U): Record<string, U> {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => value === undefined ? [] : [[name, toValue(value)]])
+  )
+}
+
+/** Takes the answers one by one, and keeps no more lines than are wanted. */
+function createJoin ({ lines, around }: { lines: number, around?: number }) {
+  /** `key`: its time, or that of the line before it */
+  type Keyed = { line: FleetLogLine, key: string }
+  let before: Keyed[] = []
+  let after: Keyed[] = []
+  /** The time of the newest line that is left out. */
+  let leftOut = ''
+  const middle = around === undefined ? null : isoOf(around)
+
   return {
-    '/fleet/logs': {
-      GET: operation({ name: 'listFleetLogLines',
-        summary: 'Returns the newest lines of the app\'s output on all members, or the matching ones, oldest first',
-        description:
-          'Each member has 6 seconds to search its own files, and its clock says when a line was written. With `around`, half of the lines ' +
-          'are before that time and half after it. While NATS is away only this host answers.', role: 'viewer',
-        cli: 'clusterdeck fleet logs',
-        query: z.strictObject({ ...fleetLogFilters(now), lines: integerParam(1, MAX_LINES) }),
-        problems: ['no-fleet', 'fleet-away', 'not-found'], answer: LIST,
-        handle: async ({ query, auth }) => ({ body: await fleetLines(deck, query, auth) }) })
+    /** `items`: oldest first */
+    add (member: string, items: z.infer<typeof LOG_LINE>[]) {
+      let key = ''
+      const keyed = items.map((line) => {
+        if (line.arrivedAt !== null && line.arrivedAt > key) key = line.arrivedAt
+        return { line: { member, ...line }, key }
+      })
+      before = newest([...before, ...keyed.filter((each) => middle === null || each.key < middle)],
+        middle === null ? lines : Math.ceil(lines / 2))
+      if (middle !== null)
+        after = [...after, ...keyed.filter((each) => each.key >= middle)].sort(byKey).slice(0, Math.floor(lines / 2))
+      if (middle === null && items.length >= lines && keyed[0].key > leftOut) leftOut = keyed[0].key
+    },
+
+    result (): { items: FleetLogLine[], next: string | null } {
+      // What was written at the same time as a line that is left out comes with it, on the next page.
+      const whole = before.filter(({ key }) => key > leftOut)
+      const shown = whole.length > 0 || middle !== null ? whole : before
+      const items = [...shown, ...after].map(({ line }) => line)
+      if (leftOut === '' || middle !== null) return { items, next: null }
+      return { items, next: isoOf(Date.parse(leftOut) + (shown === whole ? 1 : 0)) }
     }
+  }
+
+  function newest (all: Keyed[], count: number) {
+    const sorted = all.sort(byKey)
+    const last = sorted.at(-count - 1)
+    if (last && middle === null && last.key > leftOut) leftOut = last.key
+    return sorted.slice(-count)
   }
 }
 
-/** @throws {import('../errors.ts').DeckError} no-fleet, fleet-away, not-found, invalid-query */
-export async function fleetLines (deck: FleetDeck, query: Wanted & Parameters<typeof checkAlone>[0], person: Person) {
-  checkAlone(query)
-  return await fleetOf(deck).logs(query, person)
+function byKey (one: { key: string }, other: { key: string }) {
+  return one.key < other.key ? -1 : Number(one.key > other.key)
+}
+
+function isoOf (ms: number) {
+  return new Date(ms).toISOString()
 }

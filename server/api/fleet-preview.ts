@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.ts'
+import { askHost, lenient } from './ask.ts'
 import { codeText } from './fleet-builds.ts'
+import { PREVIEW } from './shapes.ts'
 import type { AppFleet as Fleet, Wanted } from '../fleet/app-fleet.ts'
 import type { Person } from '../fleet/rpc-client.ts'
 
@@ -26,19 +28,13 @@ export const FLEET_PREVIEW = z.strictObject({ kind: z.enum(['restart', 'deploy',
 /** More are not asked; what the first ones say is what matters. */
 const MOST_ASKED = 20
 const WITHIN_MS = 3000
-const MAX_CHARS = 200
 
-const text = z.string().transform((all) => all.slice(0, MAX_CHARS))
-const commits = z.object({ items: z.array(z.unknown()).max(1000), hasMore: z.boolean() })
-const number = z.int().min(0)
-/** The answer of another host, of which only this is read. */
-const ANSWER = z.object({
-  release: z.object({ id: text, isNew: z.boolean(), package: z.object({ version: text.nullish() }).nullish(),
-    git: z.object({ commit: text, isDirty: z.boolean().nullish() }).nullish() }).nullable(),
-  commits: z.object({ added: commits, removed: commits }).nullish(),
-  files: z.object({ changed: number, added: number, removed: number }).nullish(),
-  refusals: z.array(z.object({ message: text })).max(50)
-})
+const { release, commits, files, refusals } = PREVIEW.shape
+/** What is read of the answer of another host; null: another version has answered something else. */
+const SAID = lenient(
+  z.object({ release: release.unwrap().pick({ id: true, isNew: true, package: true, git: true }).nullable(), commits,
+    files: files.unwrap().omit({ items: true }).nullable(), refusals })
+).nullable().catch(null)
 
 export async function previewFleetRollout (fleet: Fleet, wanted: Wanted, person: Person): Promise<FleetPreview> {
   const { batches, leftOut, refusals } = await fleet.plan(wanted)
@@ -46,27 +42,25 @@ export async function previewFleetRollout (fleet: Fleet, wanted: Wanted, person:
   const asked = new Set(batches.flat().slice(0, MOST_ASKED))
   const toHost = async (member: string) => {
     const known = members.find((each) => each.member === member)
-    const said = asked.has(member) ? await askHost(fleet, member, { wanted, person }) : { becomes: null, problem: null }
+    const said = asked.has(member)
+      ? await previewOn(fleet, member, { wanted, person })
+      : { becomes: null, problem: null }
     return { member, release: known?.release ?? null, code: codeText(known?.code ?? null), ...said }
   }
   return { kind: wanted.kind, batches: await Promise.all(batches.map((batch) => Promise.all(batch.map(toHost)))),
     leftOut, refusals }
 }
 
-async function askHost (fleet: Fleet, member: string,
+async function previewOn (fleet: Fleet, member: string,
   { wanted: { kind, path, digest, release }, person }: { wanted: Wanted, person: Person }
 ): Promise<Pick<PreviewedHost, 'becomes' | 'problem'>> {
   if (kind === 'restart') return { becomes: 'the same release', problem: null }
   if (digest !== undefined) return { becomes: 'the folder that was pushed', problem: null }
   try {
-    const found =
-      ANSWER.safeParse(
-        await fleet.obtain(member, { method: 'POST', path: '/rollouts/preview', body: { kind, path, release } }, person,
-          { withinMs: WITHIN_MS })
-      ).data
-    if (!found) return { becomes: null, problem: null }
-    const refusals = found.refusals.map(({ message }) => message)
-    return { becomes: becomesText(found), problem: refusals.length > 0 ? refusals.join('; ') : null }
+    const said = await askHost(fleet, member, { method: 'POST', path: '/rollouts/preview',
+      body: { kind, path, release }, answer: SAID, withinMs: WITHIN_MS }, person)
+    if (!said) return { becomes: null, problem: null }
+    return { becomes: becomesText(said), problem: said.refusals.map(({ message }) => message).join('; ') || null }
   } catch (error) {
     if (!(error instanceof DeckError)) throw error
     return { becomes: null, problem: error.message }
@@ -74,7 +68,7 @@ async function askHost (fleet: Fleet, member: string,
 }
 
 /** @returns `r4, new (1.5.0, 4be1a4be1a, 3 commits, 12 files)` */
-function becomesText ({ release, commits, files }: z.infer<typeof ANSWER>): string | null {
+function becomesText ({ release, commits, files }: NonNullable<z.infer<typeof SAID>>): string | null {
   if (!release) return null
   const { git } = release
   const differing = files ? files.changed + files.added + files.removed : null

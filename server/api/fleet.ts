@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.ts'
+import { digest } from '../fleet/document.ts'
 import { DeckError } from '../errors.ts'
 import { operation, refuseLimited, requireRole, type Operation, type Resource } from './endpoint.ts'
 import { COUNT, listOf } from './fields.ts'
@@ -9,7 +10,7 @@ import { IF_MATCH, tagOf } from './preconditions.ts'
 import { FLEET_PREVIEW, previewFleetRollout } from './fleet-preview.ts'
 import type { Request } from 'express'
 import type { Deck } from '../deck.ts'
-import type { FleetRollout } from '../fleet/rollout.ts'
+import type { FleetRollout } from '../fleet/document.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import type { Auth } from './roles.ts'
 import type { AppFleet, FleetStatus } from '../fleet/app-fleet.ts'
@@ -19,9 +20,7 @@ export type FleetDeck = Pick<Deck, 'fleet'> & Partial<Pick<Deck, 'joinsFleet'>>
 
 export const NAME = z.string().regex(MEMBER_NAME).describe('the name of a member')
 
-const DIGEST = z.string().regex(/^sha256:[0-9a-f]{64}$/).meta({ description: 'sha256: and 64 hex digits',
-  examples: [`sha256:${'0123456789abcdef'.repeat(4)}`] })
-const PUSHED = z.object({ digest: DIGEST, bytes: COUNT, pushedAt: z.string(), actor: z.string().nullable() }).meta({
+const PUSHED = z.object({ digest, bytes: COUNT, pushedAt: z.string(), actor: z.string().nullable() }).meta({
   id: 'PushedRelease'
 })
 const ARCHIVE_TYPE = 'application/gzip'
@@ -39,7 +38,7 @@ const ORDERS: readonly ('pause' | 'resume' | 'abort')[] = Object.freeze(['pause'
 export const WANTED = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
   path: z.string().min(1).max(4096).optional().describe('a path below releases.root of each member'),
-  digest: DIGEST.optional().describe('sha256: and 64 hex digits'),
+  digest: digest.optional(),
   release: z.string().max(50).optional().describe('the release to roll back to'),
   note: z.string().max(1000).optional().describe('a text of at most 1000 characters'),
   batch: z.union([z.int().min(1), z.string().regex(/^(100|[1-9]\d?)%$/)]).optional().describe(
@@ -122,8 +121,8 @@ export function fleetResources ({ deck }: { deck: Deck }): Record<string, Resour
         summary: 'Stores a folder for all members that have the app; a deploy names it by its digest',
         description:
           'The body is the folder of the app as a tar.gz archive of at most 1 GiB. An archive that is already there is not stored again.',
-        role: 'admin', cli: 'fleet deploy --push <folder>', takes: ARCHIVE_TYPE,
-        query: z.strictObject({ digest: DIGEST }), status: 201, problems: ['no-fleet', 'fleet-away'],
+        role: 'admin', cli: 'fleet deploy --push <folder>', takes: ARCHIVE_TYPE, query: z.strictObject({ digest }),
+        status: 201, problems: ['no-fleet', 'fleet-away'],
         answer: PUSHED.extend({ isNew: z.boolean() }).meta({ id: 'PushedReleaseNow' }),
         handle: async ({ req, query, auth }) => ({
           body: await fleetOf(deck).push(query.digest, bytesOf(req), auth.actor)

@@ -1,6 +1,5 @@
-import { z } from 'zod'
 import { operation, type Resource } from './endpoint.ts'
-import { FLEET, FLEET_ROLLOUT_SUMMARY, MEMBER } from './fleet-answers.ts'
+import { HOST_FLEET, type HostFleet } from './fleet-answers.ts'
 import { groupsOf, marksOf } from './fleet-builds.ts'
 import { fleetOf, forgetOperation, summaryOf } from './fleet.ts'
 import { mayUse, type Person } from './roles.ts'
@@ -8,24 +7,8 @@ import type { Fleet, HostsStatus } from '../fleet/fleet.ts'
 
 /** The fleet as a host sees it: all hosts, and the apps of each. Calls about one app are below the path of that app. */
 export type FleetHost = { fleet: () => Fleet | null, joinsFleet: boolean }
-export type HostFleet = z.infer<typeof HOST_FLEET>
 export type FleetHostMember = HostFleet['members'][number]
 export type FleetHostApp = FleetHostMember['apps'][number]
-
-const APP = MEMBER.pick({ app: true, state: true, release: true, code: true, workers: true, health: true, vitals: true,
-  openCrashes: true, unwritten: true, rollout: true, turnOf: true, seen: true, url: true, mark: true }).meta({
-    id: 'FleetHostApp'
-  })
-const HOST = MEMBER.pick({ member: true, home: true, boot: true, host: true, version: true, labels: true, url: true,
-  accept: true, isSilent: true, ageMs: true, isOwn: true }).extend({ apps: z.array(APP).describe('sorted by name') })
-  .meta({ id: 'FleetHost' })
-
-const HOST_FLEET = FLEET.pick({ name: true, member: true, nats: true, problem: true }).extend({
-  members: z.array(HOST).describe('all hosts, sorted by name'),
-  rollouts: z.array(FLEET_ROLLOUT_SUMMARY).describe(
-    'the newest rollout of each app of this host, sorted by the name of the app'
-  )
-}).meta({ id: 'HostFleet' })
 
 export function hostFleetResources ({ apps }: { apps: FleetHost }): Record<string, Resource> {
   return {

@@ -1,24 +1,25 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.ts'
+import { HOSTS, OF_MEMBER } from './ask.ts'
 import { operation, type Call, type Resource } from './endpoint.ts'
-import { COUNT, pageOf, TIME } from './fields.ts'
+import { pageOf } from './fields.ts'
+import { fleetLines, LOG_LINE } from './fleet-logs.ts'
 import { integerParam, textParam } from './input.ts'
-import { MAX_LINES, PLACES, SELECTION, STREAMS, findLines, formatPlace, formatPlaces, isSearch, lastLines, lineFilters,
+import { MAX_LINES, PLACES, SELECTION, findLines, formatPlace, formatPlaces, isSearch, lastLines, lineFilters,
   mergeByTime, olderThan, parsePlaces, selectedLogs, toTime } from './log-lines.ts'
 import { admitStream, EVENT_STREAM, openStream, serverSentEvent, type StreamParts } from './server-sent-events.ts'
 import { nextTurn } from './turn.ts'
 import type { Request } from 'express'
 import type { Deck, Entry, Log, Page } from './log-lines.ts'
+import type { FleetDeck } from './fleet.ts'
 
 /**
  * Output of the workers on stdout and stderr. The text is hostile input, as users of the app can make it log something.
  */
 
-/** One line of a worker's output. */
-const LINE = z.strictObject({ slot: COUNT.describe('0: a standby worker, or one that was'), stream: z.enum(STREAMS),
-  text: z.string(), arrivedAt: TIME.nullable().describe('about when it was written; null: not known'),
-  place: z.string().describe('where it begins; `around` shows what is before and after it') }).meta({ id: 'LogLine' })
-
+const LINE = LOG_LINE.extend({ member: z.string().optional().describe('whose it is, of several') }).meta({
+  id: 'LogLine'
+})
 const NDJSON_TYPE = 'application/x-ndjson'
 const TICK_MS = 100
 /** The same limit while the stream is about to end. */
@@ -31,7 +32,7 @@ const MIN_READ_BYTES = 2 * 1024
 const MAX_LAG_BYTES = 512 * 1024
 const MAX_UNSENT_BYTES = 256 * 1024
 
-export function logResources ({ deck, now }: { deck: Deck, now: () => number },
+export function logResources ({ deck, now }: { deck: Deck & FleetDeck, now: () => number },
   stream: StreamParts): Record<string, Resource>
 {
   const { logs } = deck
@@ -43,18 +44,23 @@ export function logResources ({ deck, now }: { deck: Deck, now: () => number },
         description:
           'Without filters, the last `lines` of each log. With `q`, `level`, `since`, `until` or `cursor`, the newest `lines` that match in the files. ' +
           '`next` continues the search, also after it has stopped at its time limit. With `around`, half of the lines are before that time or line and ' +
-          'half after it. A line that says no level is an error on stderr, and `none` on stdout. Removed slots are left out unless `slot` names one.',
-        role: 'viewer', cli: 'clusterdeck logs',
-        query: z.strictObject({ ...SELECTION, lines: integerParam(1, MAX_LINES), ...lineFilters(now) }),
-        produces: ['application/json', NDJSON_TYPE], problems: ['not-found', 'rate-limited', 'stopping', 'timed-out'],
-        answer: { 'application/json': pageOf(LINE), [NDJSON_TYPE]: z.string().describe('a LogLine in each line') },
-        async handle ({ query, type, res }) {
-          const { items, next } = isSearch(query)
+          'half after it. A line that says no level is an error on stderr, and `none` on stdout. Removed slots are left out unless `slot` names one. ' +
+          'Each of several members has 6 seconds to search its own files, and its clock says when a line was written; they have at most 200 ' +
+          'lines together. While NATS is away only this host answers.', role: 'viewer', cli: 'clusterdeck logs',
+        query: z.strictObject({ ...SELECTION, lines: integerParam(1, MAX_LINES), ...lineFilters(now),
+          member: OF_MEMBER }), produces: ['application/json', NDJSON_TYPE],
+        problems: ['not-found', 'rate-limited', 'stopping', 'timed-out', 'no-fleet', 'fleet-away'],
+        answer: { 'application/json': pageOf(LINE).extend({ hosts: HOSTS.optional() }),
+          [NDJSON_TYPE]: z.string().describe('a LogLine in each line') },
+        async handle ({ query: { member, ...query }, type, res, auth }) {
+          const page = member !== undefined
+            ? await fleetLines(deck, { ...query, member }, auth)
+            : isSearch(query)
             ? await findLines(deck, query)
             : lastPage(await lastLines(deck, query))
-          if (type === 'application/json') return { body: { items, next } }
+          if (type === 'application/json') return { body: page }
           res.set('Content-Type', `${NDJSON_TYPE}; charset=utf-8`)
-          res.end(items.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
+          res.end(page.items.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
           return undefined
         } })
     },

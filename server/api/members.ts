@@ -27,26 +27,16 @@ const PATH = { member: NAME,
     examples: ['status']
   }) }
 
-const OPERATIONS: readonly { method: Method, name: string, summary: string, role: Role }[] = Object.freeze([{
-  method: 'GET',
-  name: 'getFromMember',
-  summary: 'Forwards a GET to the app on a member of the fleet',
-  role: 'viewer'
-}, { method: 'POST', name: 'postToMember', summary: 'Forwards a POST to the app on a member of the fleet',
-  role: 'operator' }, { method: 'PUT', name: 'putToMember',
-  summary: 'Forwards a PUT to the app on a member of the fleet', role: 'operator' }, { method: 'PATCH',
-  name: 'patchMember', summary: 'Forwards a PATCH to the app on a member of the fleet', role: 'operator' }, {
-  method: 'DELETE',
-  name: 'deleteFromMember',
-  summary: 'Forwards a DELETE to the app on a member of the fleet',
-  role: 'operator'
-}])
+/** What needs an admin is for nobody from another host, so it is not forwarded at all. */
+const OPERATIONS: readonly { method: Method, name: string, role: Role }[] = Object.freeze([{ method: 'GET',
+  name: 'getFromMember', role: 'viewer' }, { method: 'POST', name: 'postToMember', role: 'operator' }, { method: 'PUT',
+  name: 'putToMember', role: 'operator' }])
 
 export function memberResources ({ deck }: { deck: Deck }): Record<string, Resource> {
-  const passOn = OPERATIONS.map((
-    { method, name, summary, role }
+  const forwarded = OPERATIONS.map((
+    { method, name, role }
   ) => [method,
-    operation({ name, summary,
+    operation({ name, summary: `Forwards a ${method} to the app on a member of the fleet`,
       description:
         'The member checks and answers the request by its own API of the app. Its option `fleet.accept` sets the role: `"read"` is a viewer, ' +
         '`"operate"` at most an operator. Its history names the sender as `ada@web-1`. Streams, tokens and sign-in links are not available.',
@@ -55,12 +45,13 @@ export function memberResources ({ deck }: { deck: Deck }): Record<string, Resou
       query: z.looseObject({}), ...(method !== 'GET' && { body: z.looseObject({}) }), isPassedOn: true,
       problems: Object.keys(PROBLEMS).filter(isErrorCode), produces: [], answer: ANY_TEXT,
       others: { 201: ANY_TEXT, 202: ANY_TEXT }, async handle (call) {
-      const order = orderOf(method, call)
       return sendAnswer(call,
-        await fleetOf(deck).ask(String(call.req.params.member), order, call.auth, { withinMs: withinMs(call) }))
+        await fleetOf(deck).ask(String(call.req.params.member), orderOf(method, call), call.auth, {
+          withinMs: withinMs(call)
+        }))
     } })]
   )
-  return { '/fleet/members/:member/api/*path': Object.fromEntries(passOn) }
+  return { '/fleet/members/:member/api/*path': Object.fromEntries(forwarded) }
 }
 
 function orderOf (method: Method, { req, body }: Call): Parameters<AppFleet['ask']>[1] {

@@ -14,6 +14,7 @@ const WORDS = `--json: print the result as JSON
 --stream <stdout|stderr>: only this stream
 --since <value>: only since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago
 --until <value>: only before this time
+--all-hosts: of all members of the fleet that have the app; with --member: of that one alone
 -c, --config <path>: config file with the apps (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)
 --scope <system|user>: which service manager: that of the machine, or of the user (default: system for root, else user)
 --dry-run: print what would be done, and do nothing
@@ -226,7 +227,7 @@ retry: retry the failed step of a rollout that is held
   clusterdeck retry  # try once more
   clusterdeck retry --wait  # and wait for the end
 
-fleet [action] [subject]: print the hosts of the fleet; restart, deploy or roll back an app on all of them, host by host; pause, resume or abort that; print the history, the logs or the crashes of all, and resolve, mute or reopen a crash group; forget a host that will not come back
+fleet [action] [subject]: print the hosts of the fleet; restart, deploy or roll back an app on all of them, host by host; pause, resume or abort that; resolve, mute or reopen a crash group on all; forget a host that will not come back
   --wait: wait for the end, with a line per host; fail if it fails
   --note <text>: why, for the histories
   --path <folder>: with deploy: this folder, below releases.root of each host
@@ -240,16 +241,6 @@ fleet [action] [subject]: print the hosts of the fleet; restart, deploy or roll 
   --only <label=value>: only hosts with these labels, separated by commas
   --dry-run: print which host would get what when, and which are left out, and change nothing
   --on-failure <hold|rollback>: when a host fails: start no other (default), or roll back the finished ones, last first
-  --type <value>: with history: only these types: worker.exited, worker.*, problems; separated by commas
-  --limit <n>: with history: how many events, at most 1000 (default: 50)
-  --lines <n>: with logs: how many lines of all hosts together, at most 200 (default: 100)
-  --cause <value>: with history: only this cause: crash, killed, deploy, …
-  --q <words>: with logs: only lines with these words, or with /a regular expression/; with history: only with this text in message, type or cause
-  --level <names>: with logs: only these levels: error, warn, info, debug, none; separated by commas
-  --stream <stdout|stderr>: with logs: only this stream
-  --since <value>: with logs and history: only since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago
-  --until <value>: with logs and history: only before this time
-  --around <value>: with logs: the lines before and after this time
   clusterdeck fleet  # the hosts on all machines, with their apps
   clusterdeck fleet deploy --app shop --canary web-1 --batch 25% --pause 60s --wait  # deploy an app host by host, the first one alone
   clusterdeck fleet abort --wait  # roll back what is done of the app of this folder
@@ -310,6 +301,7 @@ upgrade: switch to the installed version of clusterdeck, or to another node, wit
 history [app...]: print events, newest first; where this is the folder of no app, those of all apps of the host
   --host: those of the host itself: apps added, stopped, failed, removed; tokens, sign-ins, masters
   --csv: print all that match as CSV
+  --all-hosts: as all members of the fleet have reported it; with --member: as that one has, also if it is gone
   --limit <n>: how many events, at most 1000 (default: 50; with --csv: all)
   --type <value>: only these types: worker.exited, worker.*, problems; separated by commas
   --cause <value>: only this cause: crash, killed, deploy, …
@@ -322,21 +314,22 @@ history [app...]: print events, newest first; where this is the folder of no app
   --q <value>: only with this text in message, type or cause
   clusterdeck history --type worker.exited --since 24h  # which workers exited since yesterday
   clusterdeck history --host --type "app.*"  # who has added, stopped or removed which app of the host
-  clusterdeck history --csv > history.csv  # everything, for a spreadsheet
+  clusterdeck history --all-hosts --type problems  # what went wrong on any host of the fleet
 
 logs [app...]: print the last lines of the workers' output
   -f, --follow: follow new output
   --timestamps: print when each line arrived
+  --all-hosts
   --slot <n>
   --stream <stdout|stderr>
-  --lines <n>: lines of each log, or of all matches together, at most 1000 (default: 100)
+  --lines <n>: lines of each log, or of all matches together, at most 1000, of several hosts 200 (default: 100)
   --q <words>: search all files: only lines with these words, or with /a regular expression/
   --level <names>: only these levels: error, warn, info, debug, none; separated by commas
   --since <value>
   --until <value>
   --around <value>: the lines before and after this time, or the place of a line from --json
   clusterdeck logs --follow --timestamps --stream stderr  # follow the errors of all workers, with the time
-  clusterdeck logs --q payment --level error --since 2h  # errors about payments of the last two hours
+  clusterdeck logs --q payment --level error --since 2h --all-hosts  # errors about payments of the last two hours, on all hosts of its fleet
   clusterdeck logs shop mail --follow  # of several apps, with the name of the app before each line
 
 routes [app...]: print which routes are slow or fail: requests, errors, p50 and p99 of each
@@ -351,9 +344,11 @@ crashes [app...]: print the crash groups, or one of them
   usage: [options] [app...] [id]
   --state <open|resolved|muted>: only this state
   --q <words>: only with these words in message or stack
+  --all-hosts
   --release <value>
   --since <value>
   clusterdeck crashes --since 24h  # the crashes of the last day
+  clusterdeck crashes --all-hosts  # those of all hosts of the fleet, each fault once
   clusterdeck crashes 12  # one group, with its newest crash
 
 jobs [app...]: print the jobs of an app; start one, end a run, acknowledge a failure, pause or resume a job, print runs and their output

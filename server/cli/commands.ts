@@ -20,7 +20,7 @@ import type { Notice } from '../api/notices.ts'
 /** The flags of all commands, as they were given. */
 export type Options = Partial<Record<Switch, true> & Record<TextOption, string>>
 type Switch = 'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge' | 'noWait'
-  | 'detach' | 'interactive' | 'host' | 'dryRun' | 'updateEnv' | 'waitForTurn' | 'apply'
+  | 'detach' | 'interactive' | 'host' | 'allHosts' | 'dryRun' | 'updateEnv' | 'waitForTurn' | 'apply'
 export type TextOption = DeckOption | RolloutOption | FilterOption | OtherOption
 type DeckOption = 'dataDir' | 'app' | 'name' | 'url' | 'token' | 'tokenFile' | 'timeout' | 'member'
 type RolloutOption = 'note' | 'path' | 'git' | 'surge' | 'minReady' | 'canary' | 'canaryTime' | 'onFailure' | 'push'

@@ -18,7 +18,8 @@ export async function createContext (options: Options, terminal: Terminal,
   find: (options: Options, place: Place) => Promise<Master> = findMaster): Promise<Context>
 {
   const { env, cwd } = terminal
-  const ofMember = (found: Master) => found.below ? found : { ...found, member: options.member }
+  // A list of several hosts is asked for here.
+  const ofMember = (found: Master) => found.below || options.allHosts ? found : { ...found, member: options.member }
   const master = ofMember(await find(options, terminal))
   const findAgain = async () => ofMember(await findNext(master, options, terminal))
   const { timeoutMs } = timeoutOf(options, env)

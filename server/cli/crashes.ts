@@ -3,24 +3,42 @@ import { DeckError } from '../errors.ts'
 import { formatExactDuration } from '../../public/format.ts'
 import { oneLine } from '../system/one-line.ts'
 import { listCommand, tableText } from './actions.ts'
-import { formatTable, jsonText, linesOf, type Columns } from './output.ts'
-import { checkedForm } from './usage.ts'
+import { jsonText, linesOf, type Columns } from './output.ts'
+import { checkedForm, membersMeant, misuse, queryOf } from './usage.ts'
+import type { Hosts } from '../api/ask.ts'
 import type { CrashGroup, CrashGroupInFull } from '../api/crashes.ts'
-import type { FleetCrashGroup, FleetCrashes, SettledFleetCrash } from '../api/fleet-crashes.ts'
-import type { Context } from './commands.ts'
+import type { CrashOnHosts, FleetCrashes, SettledFleetCrash } from '../api/fleet-crashes.ts'
+import type { Context, TextOption } from './commands.ts'
 
 const PAGE_LIMIT = 100
 const SETTLED = Object.freeze({ resolve: 'resolved', mute: 'muted', reopen: 'open' })
 const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
 
+const FILTERS: readonly TextOption[] = ['state', 'q', 'release', 'since']
+
 const GROUPS: Columns<CrashGroup> = { ID: [true, 'id'], STATE: stateOf, COUNT: [true, 'count'],
   'LAST SEEN': 'lastSeenAt', RELEASE: 'lastRelease', CAUSE: 'cause', WHAT: (group) => shortenTitle(titleOf(group)),
   WHERE: 'culprit' }
+const GROUPS_OF_HOSTS: Columns<CrashOnHosts> = {
+  STATE: ({ state, members }) => members.every((each) => each.state === state) ? state : 'mixed',
+  COUNT: [true, 'count'], 'LAST SEEN': 'lastSeenAt', WHAT: GROUPS.WHAT, WHERE: 'culprit',
+  MEMBERS: ({ members }) => members.map(({ member, count }) => `${member} (${count})`).join(', '),
+  FINGERPRINT: 'fingerprint' }
 
-/** Prints the crash groups, or one of them with its newest crash. */
-export const crashesCommand = listCommand<CrashGroup, CrashGroupInFull>({ path: '/crashes',
-  filters: ['state', 'q', 'release', 'since'], limit: PAGE_LIMIT, textOf: tableText(GROUPS, 'no crashes'),
-  one: { form: ID, expected: 'the id of a group', textOf: groupText } })
+/** Prints the crash groups, of all hosts too, or one of them with its newest crash. */
+export async function crashesCommand (context: Context, id?: string | string[]) {
+  await (context.options.allHosts ? printGroupsOfHosts(context, id) : printGroups(context, id))
+}
+
+const printGroups = listCommand<CrashGroup, CrashGroupInFull>({ path: '/crashes', filters: FILTERS, limit: PAGE_LIMIT,
+  textOf: tableText(GROUPS, 'no crashes'), one: { form: ID, expected: 'the id of a group', textOf: groupText } })
+
+async function printGroupsOfHosts ({ api, options, answer, tell }: Context, id?: string | string[]) {
+  if (typeof id === 'string') throw misuse('--all-hosts', 'without the id of a group', 'both')
+  const found: FleetCrashes = await api.get(`/crashes?${queryOf(options, FILTERS, membersMeant(options))}`)
+  tellHosts(found.hosts, { tell, cutText: 'has more groups than are shown' })
+  answer(found, () => tableText(GROUPS_OF_HOSTS, 'no crashes')(found))
+}
 
 function groupText (group: CrashGroupInFull) {
   const { latest } = group
@@ -56,7 +74,7 @@ function sectionOf (
   return [`caused by ${errorName}: ${errorMessage}`, String(stack ?? '').split('\n').slice(1)]
 }
 
-function titleOf ({ errorName, message, kind }: Pick<FleetCrashGroup, 'errorName' | 'message' | 'kind'>) {
+function titleOf ({ errorName, message, kind }: Pick<CrashGroup, 'errorName' | 'message' | 'kind'>) {
   return errorName === null ? message ?? kind : [errorName, message].filter(Boolean).join(': ')
 }
 
@@ -69,49 +87,29 @@ function shortenTitle (text: string) {
   return text.length > 80 ? `${text.slice(0, 79)}…` : text
 }
 
-/** Prints the crash groups of all members. */
-export async function fleetCrashes ({ api, options, print, tell }: Context) {
-  const found: FleetCrashes = await api.get('/fleet/crashes')
-  if (options.json) return print(jsonText(found))
-  tellAsked(found, tell)
-  for (const member of found.cut) tell(`${oneLine(member)} has more groups than are shown`)
-  print(found.items.length === 0 ? 'no crashes' : fleetGroupsText(found.items))
-}
-
 /** Makes the command that settles one group on all members that answer. */
 export function settleFleetCrash (action: keyof typeof SETTLED) {
   return async ({ api, options, print, tell }: Context, text: string | undefined) => {
     const fingerprint = checkedForm(`fleet ${action}`, FINGERPRINT,
-      'the fingerprint of a group, as "clusterdeck fleet crashes" prints it', text)
+      'the fingerprint of a group, as "clusterdeck crashes --all-hosts" prints it', text)
     const settled: SettledFleetCrash = await api.post(`/fleet/crashes/${fingerprint}/${action}`)
+    const { hosts, members } = settled
     if (options.json) print(jsonText(settled))
-    else tellAsked(settled, tell)
-    const left = [...settled.silent, ...settled.refused.map(({ member }) => member)]
+    else tellHosts(hosts, { tell })
+    const left = [...hosts.silent, ...hosts.refused.map(({ member }) => member)]
     if (left.length > 0)
       throw new DeckError('not-possible',
-        `${SETTLED[action]} on ${settled.members.length} members; unknown on ${left.join(', ')}`)
-    if (!options.json) print(oneLine(`${SETTLED[action]} on ${settled.members.map(({ member }) => member).join(', ')}`))
+        `${SETTLED[action]} on ${members.length} members; unknown on ${left.join(', ')}`)
+    if (!options.json) print(oneLine(`${SETTLED[action]} on ${members.map(({ member }) => member).join(', ')}`))
   }
 }
 
-function fleetGroupsText (groups: FleetCrashGroup[]) {
-  return formatTable(['STATE', 'COUNT', 'LAST SEEN', 'WHAT', 'WHERE', 'MEMBERS', 'FINGERPRINT'],
-    groups.map((
-      group
-    ) => [group.state, group.count, group.lastSeenAt, shortenTitle(titleOf(group)), group.culprit,
-      group.members.map(memberText).join(', '), group.fingerprint]
-    ), { right: [1] })
-}
-
-export function tellAsked (
-  { asked, answered, silent, refused }: Pick<FleetCrashes, 'asked' | 'answered' | 'silent' | 'refused'>,
-  tell: (text: string) => void
-) {
+/** Says who is missing in what is printed. */
+export function tellHosts ({ asked, answered, silent, refused, cut }: Hosts,
+  { tell, cutText = '' }: { tell: (text: string) => void, cutText?: string })
+{
   if (answered < asked) tell(`${answered} of ${asked} answered`)
   if (silent.length > 0) tell(oneLine(`silent: ${silent.join(', ')}`))
   for (const { member, problem } of refused) tell(oneLine(`${member}: ${problem}`))
-}
-
-function memberText ({ member, count }: { member: string, count: number }) {
-  return `${member} (${count})`
+  for (const member of cut) tell(oneLine(`${member} ${cutText}`))
 }

@@ -1,7 +1,8 @@
 import { formatAgo, formatDuration, formatLatency, formatRate } from '../../public/format.ts'
 import { oneLine } from '../system/one-line.ts'
 import { tableOf, type Columns } from './output.ts'
-import type { FleetHostApp as App, FleetHostMember as Host, HostFleet } from '../api/host-fleet.ts'
+import type { HostFleet } from '../api/fleet-answers.ts'
+import type { FleetHostApp as App, FleetHostMember as Host } from '../api/host-fleet.ts'
 
 type Known = Pick<App, 'health' | 'workers' | 'release' | 'mark' | 'vitals' | 'openCrashes'> & { app?: string }
 /** An app of a host; null: the host has none. */

@@ -3,9 +3,7 @@ import { formatExactDuration } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
 import { checkedAction, orderFor, type Action } from './actions.ts'
-import { fleetCrashes, settleFleetCrash } from './crashes.ts'
-import { FLEET_FILTERS, fleetHistory } from './history.ts'
-import { FLEET_LOG_FILTERS, fleetLogs } from './logs.ts'
+import { settleFleetCrash } from './crashes.ts'
 import { connectionFacts, fleetTable } from './fleet-table.ts'
 import { formatTable, jsonText } from './output.ts'
 import { pushFolder } from './push.ts'
@@ -35,14 +33,11 @@ const ACTIONS: Readonly<Record<string, FleetAction>> = Object.freeze({
   pause: { run: (context) => steerRollout('pause', context), words: 0, options: STEER_OPTIONS },
   resume: { run: (context) => steerRollout('resume', context), words: 0, options: STEER_OPTIONS },
   abort: { run: (context) => steerRollout('abort', context), words: 0, options: STEER_OPTIONS },
-  history: { run: fleetHistory, options: ['limit', ...FLEET_FILTERS] },
-  logs: { run: fleetLogs, options: ['lines', ...FLEET_LOG_FILTERS] },
   forget: {
     run: orderFor(checkedHost, (api, host) => api.delete(`/fleet/members/${encodeURIComponent(host)}`), (_, host) =>
       `${host} is forgotten; if it comes back, it is listed again`),
     options: []
   },
-  crashes: { run: fleetCrashes, words: 0, options: [] },
   resolve: { run: settleFleetCrash('resolve'), options: [] },
   mute: { run: settleFleetCrash('mute'), options: [] },
   reopen: { run: settleFleetCrash('reopen'), options: [] }

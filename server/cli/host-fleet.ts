@@ -9,7 +9,7 @@ import { ANSWER_WITHIN_MS } from './reachable.ts'
 import { misuse } from './usage.ts'
 import type { Options } from './commands.ts'
 import type { Terminal } from './program.ts'
-import type { HostFleet } from '../api/host-fleet.ts'
+import type { HostFleet } from '../api/fleet-answers.ts'
 
 /**
  * Finds the app whose fleet is meant: the one that --app names, that of this folder, or the only one. Where there are

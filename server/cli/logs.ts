@@ -1,12 +1,11 @@
 import { oneLine } from '../system/one-line.ts'
-import { tellAsked } from './crashes.ts'
+import { tellHosts } from './crashes.ts'
 import { streamAgain, type Message } from './api-client.ts'
-import { jsonText } from './output.ts'
-import { checkedCount, misuse, queryOf } from './usage.ts'
+import { checkedCount, membersMeant, misuse, queryOf } from './usage.ts'
 import type { Context, Options, TextOption } from './commands.ts'
 import type { Outcome } from './app-command.ts'
 import type { Prefixed } from './prefixed.ts'
-import type { FleetLogLines } from '../api/fleet-logs.ts'
+import type { Hosts } from '../api/ask.ts'
 
 const MAX_LINES = 1000
 const DEFAULT_LINES = '100'
@@ -14,12 +13,12 @@ const DEFAULT_LINES = '100'
 /** The master checks the values of these options. */
 const FILTERS: readonly TextOption[] = ['q', 'level', 'since', 'until', 'around']
 const PLACES: typeof FILTERS = ['slot', 'stream']
-export const FLEET_LOG_FILTERS: typeof FILTERS = ['stream', ...FILTERS]
 
 /** Stands for an unknown time, and is as wide as one. */
 const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
 
-export type Entry = { slot: number, stream: string, text: string, arrivedAt?: string | null, place?: string }
+export type Entry = { slot: number, stream: string, text: string, arrivedAt?: string | null, place?: string,
+  member?: string }
 /** `seenAt`: for a line without a time of its own; null for an older line */
 type Show = (entry: Entry, seenAt: string | null) => void
 
@@ -27,19 +26,21 @@ export async function logsCommand (context: Context) {
   const { api, options, keep, tell } = context
   if (options.follow && options.member !== undefined)
     throw misuse('--follow', 'without --member', 'both: output does not stream from one deck to another')
+  if (options.follow && options.allHosts) throw misuse('--follow', 'without --all-hosts', 'both')
   const filter = FILTERS.find((name) => options[name] !== undefined)
   if (options.follow && filter) throw misuse(`--${filter}`, 'without --follow', 'both')
   const lines = checkedCount('--lines', options.lines ?? DEFAULT_LINES, { min: options.follow ? 0 : 1, max: MAX_LINES })
-  const query = queryOf(options, [...PLACES, ...FILTERS], { lines })
+  const query = queryOf(options, [...PLACES, ...FILTERS], { lines, ...membersMeant(options) })
   const lineOf = createLine(context)
   const show: Show = (entry, seenAt) => context.print(lineOf(entry, seenAt))
   if (options.follow) return await followLogs(context, query, show)
-  const { items, next } = await api.get<{ items: Entry[], next: string | null }>(`/logs?${query}`)
+  const { items, next, hosts } = await api.get<{ items: Entry[], next: string | null, hosts?: Hosts }>(`/logs?${query}`)
+  if (hosts) tellHosts(hosts, { tell, cutText: 'searched only the newest part of its files' })
   if (keep) keep(items)
   else for (const entry of items) show(entry, null)
-  if (next !== null && filter && items.length < lines)
+  if (next !== null && filter && items.length < lines && !hosts)
     tell('only the newest part was searched; continue with an earlier --until')
-  else if (items.length === 0 && filter) tell('no line matches')
+  else if (items.length === 0 && (filter || hosts)) tell('no line matches')
 }
 
 /**
@@ -108,34 +109,15 @@ function createLine (
     return ({ arrivedAt, ...entry }, seenAt) =>
       JSON.stringify(timestamps ? { arrivedAt: arrivedAt ?? seenAt, ...entry } : entry)
   const isOne = options.slot !== undefined && options.stream !== undefined
-  return ({ slot, stream, text, arrivedAt }, seenAt) => {
+  return ({ slot, stream, text, arrivedAt, member }, seenAt) => {
     // A file or a pipe gets the bytes as the app has written them.
     const shown = isTerminal ? oneLine(text) : text
     const line = isOne ? shown : placedLine({ slot, stream, text: shown })
-    return timestamps ? `${oneLine(arrivedAt ?? seenAt ?? NO_TIME)} ${line}` : line
+    const ofHost = member === undefined ? line : `${oneLine(member)} ${line}`
+    return timestamps || member !== undefined ? `${oneLine(arrivedAt ?? seenAt ?? NO_TIME)} ${ofHost}` : line
   }
 }
 
 export function placedLine ({ slot, stream, text }: Pick<Entry, 'slot' | 'stream' | 'text'>): string {
   return `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | ${text}`
-}
-
-const MAX_LINES_OF_FLEET = 200
-
-/** Prints the newest lines of all members, or of one. */
-export async function fleetLogs ({ api, options, print, tell, isTerminal }: Context, member?: string) {
-  const lines = checkedCount('--lines', options.lines ?? DEFAULT_LINES, { max: MAX_LINES_OF_FLEET })
-  const query = queryOf(options, FLEET_LOG_FILTERS, { lines, member })
-  const found: FleetLogLines = await api.get(`/fleet/logs?${query}`)
-  if (options.json) return print(jsonText(found))
-  tellAsked(found, tell)
-  for (const name of found.cut) tell(`${oneLine(name)} searched only the newest part of its files`)
-  if (found.items.length === 0) tell('no line matches')
-  for (const { member: name, slot, stream, text, arrivedAt } of found.items) {
-    print(
-      `${oneLine(arrivedAt ?? NO_TIME)} ${oneLine(name)} ${Number(slot)} ${stream} | ${
-        isTerminal ? oneLine(text) : text
-      }`
-    )
-  }
 }

@@ -74,6 +74,11 @@ export function queryOf (options: Options, names: readonly TextOption[],
   return new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])))
 }
 
+/** The hosts whose list is meant by --all-hosts, or by --member with it. */
+export function membersMeant ({ allHosts, member = '*' }: Options): { member?: string } {
+  return allHosts ? { member } : {}
+}
+
 /** `list`: such as `shop,mail`. Returns undefined: none is given. */
 export function namesIn (list: string | undefined): string[] | undefined {
   return list?.split(',').map((name) => name.trim()).filter(Boolean)

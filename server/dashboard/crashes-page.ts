@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { OF_MEMBER } from '../api/ask.ts'
 import { CRASH_SORT, CURSOR, crashFilters } from '../api/filters.ts'
 import { parseFields } from '../api/input.ts'
 import { frequencyOf } from './crash-frequency.ts'
@@ -13,7 +14,7 @@ import type { GroupQuery } from '../../db/crash-groups.ts'
 // The list of crash groups.
 
 /** By default `state` is open, and `sort` is last. */
-type Filters = Partial<Record<'state' | 'q' | 'release' | 'sort', string>>
+type Filters = Partial<Record<'state' | 'q' | 'release' | 'sort' | 'member', string>>
 type Crashes = Deck['crashes']
 
 const PAGE_SIZE = 50
@@ -31,33 +32,40 @@ export function crashesModel (
   const now = clock()
   const { crashes } = deck
   try {
-    const { filters, query } = parseCrashFilters(params, now)
-    const { cursor } = query
-    const { items, next } = crashes.page({ ...query, limit: PAGE_SIZE })
+    const asked = parseCrashFilters(params, now)
+    const { items, next } = crashes.page({ ...asked.query, limit: PAGE_SIZE })
     const counts = crashes.counts()
-    return { now, gaps: historyGaps({ history, deck }, { isOfCrashes: true }), filters, problem: null,
-      tabs: tabsOf(filters, { counts, linkTo }), total: counts.open + counts.resolved + counts.muted,
-      isFirstPage: cursor === undefined, isNarrowed: filters.q !== undefined || filters.release !== undefined,
-      sorts: sortsOf(filters),
-      groups: items.map((group) => ({ ...toRow(group, filters),
+    const shown = listModel(asked, { now, counts, next })
+    return { ...shown, gaps: historyGaps({ history, deck }, { isOfCrashes: true }),
+      total: counts.open + counts.resolved + counts.muted,
+      groups: items.map((group) => ({ ...toRow(group, asked.filters),
         frequency: frequencyOf(crashes, group.id, { now, span: 'day' }) })
-      ),
-      links: { more: next === null ? null : linkTo(filters, { cursor: next }),
-        newest: cursor === undefined ? null : linkTo(filters),
-        clear: linkTo(filters, { q: undefined, release: undefined }), everywhere: linkTo(filters, { state: 'all' }) },
-      canonicalUrl: linkTo(filters, { cursor }) }
+      ) }
   } catch (error) {
     return { ...blankModel(params, now), problem: toShownProblem(error) }
   }
 }
 
+/** What the page has beside its groups. */
+export function listModel ({ filters, query }: ReturnType<typeof parseCrashFilters>,
+  { now, counts = null, next = null }: { now: number, counts?: Record<string, number> | null, next?: string | null })
+{
+  const { cursor } = query
+  return { now, filters, problem: null, tabs: tabsOf(filters, counts), isFirstPage: cursor === undefined,
+    isNarrowed: filters.q !== undefined || filters.release !== undefined, sorts: sortsOf(filters),
+    links: { more: next === null ? null : linkTo(filters, { cursor: next }),
+      newest: cursor === undefined ? null : linkTo(filters),
+      clear: linkTo(filters, { q: undefined, release: undefined }), everywhere: linkTo(filters, { state: 'all' }),
+      open: linkTo(filters, { state: undefined }) }, canonicalUrl: linkTo(filters, { cursor }) }
+}
+
 /** @throws {import('../errors.ts').DeckError} `invalid-query` */
-function parseCrashFilters (params: URLSearchParams,
-  now: number): { filters: Filters, query: { cursor?: string } & GroupQuery }
+export function parseCrashFilters (params: URLSearchParams,
+  now: number): { filters: Filters, query: { cursor?: string, member?: string } & GroupQuery }
 {
   const { q, release } = crashFilters(() => now)
   const { texts: { cursor, ...filters }, values: { state, ...query } } = parseFields(
-    z.object({ state: STATE, q, release, sort: CRASH_SORT, cursor: CURSOR }),
+    z.object({ state: STATE, q, release, sort: CRASH_SORT, cursor: CURSOR, member: OF_MEMBER }),
     params
   )
   if (state === 'open') delete filters.state
@@ -66,13 +74,11 @@ function parseCrashFilters (params: URLSearchParams,
 }
 
 function linkTo (filters: Filters, changes?: Record<string, string | undefined>) {
-  return urlOf('/crashes', { state: undefined, q: undefined, release: undefined, sort: undefined, ...filters }, changes)
+  return urlOf('/crashes', { member: undefined, state: undefined, q: undefined, release: undefined, sort: undefined,
+    ...filters }, changes)
 }
 
-export function tabsOf<F extends { state?: string }> (filters: F,
-  { counts, linkTo }: { counts: Record<string, number> | null,
-    linkTo: (filters: F, changes: { state: string | undefined }) => string })
-{
+function tabsOf (filters: Filters, counts: Record<string, number> | null) {
   const current = filters.state ?? 'open'
   return [
     ...Object.entries(GROUP_STATES).map(([state, { label }]) => ({ state, label, count: counts?.[state] || null })),
@@ -107,8 +113,8 @@ function releasesOf ({ firstRelease, lastRelease }: { firstRelease: string | nul
   return `${firstRelease} … ${lastRelease ?? '?'}`
 }
 
-function blankModel (params: URLSearchParams, now: number) {
-  return { now, gaps: NO_GAPS, filters: givenFilters(params), tabs: tabsOf({}, { counts: null, linkTo }), total: 0,
-    isFirstPage: false, isNarrowed: true, sorts: sortsOf({}), groups: [],
-    links: { more: null, newest: null, clear: '/crashes', everywhere: '/crashes?state=all' }, canonicalUrl: '/crashes' }
+export function blankModel (params: URLSearchParams, now: number) {
+  const { member } = givenFilters(params)
+  return { ...listModel({ filters: { member }, query: {} }, { now }), gaps: NO_GAPS, filters: givenFilters(params),
+    total: 0, isFirstPage: false, isNarrowed: true, groups: [] }
 }

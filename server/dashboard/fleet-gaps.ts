@@ -1,30 +1,23 @@
-import { lossEvent, showsLoss, showsUnwritten, spanOf, type Gap } from './history-gaps.ts'
+import { lossEvent, showsLoss, showsUnwritten, spanOf, type Gap, type Gaps } from './history-gaps.ts'
 import type { AppFleet as Fleet } from '../fleet/app-fleet.ts'
 import type { Item } from '../fleet/feed.ts'
 
-/**
- * Where the history or the crashes of a fleet are incomplete: which hosts cannot write theirs now, and what some have
- * lost.
- */
-type MemberGap = Gap & { member: string }
-type FleetGaps = { unwritten: { member: string, problem: string, since: string | null }[], lost: MemberGap[],
-  isOfCrashes: boolean }
+/** Where the history or the crashes of several hosts are incomplete, as historyGaps() says it of this one. */
 
 /** Events of the fleet come over the network, and what is lost stays lost. */
 const KEPT_MS = 60_000
 const MAX_LOSSES = 20
-export const NO_FLEET_GAPS: FleetGaps = Object.freeze({ unwritten: [], lost: [], isOfCrashes: false })
 
 /** by the type of the event */
-const KNOWN: WeakMap<Fleet, Map<string, { at: number, coming: Promise<MemberGap[]> }>> = new WeakMap()
+const KNOWN: WeakMap<Fleet, Map<string, { at: number, coming: Promise<Gap[]> }>> = new WeakMap()
 
-/** `shown`: what the page shows */
+/** `only`: the one member that the page is about */
 export async function fleetGaps (fleet: Fleet,
-  { member: only, since, until, now, isOfCrashes = false }: { member?: string, since?: string | number,
-    until?: string | number, now: number, isOfCrashes?: boolean }): Promise<FleetGaps>
+  { only, since, until, now, isOfCrashes = false }: { only?: string, since?: string | number, until?: string | number,
+    now: number, isOfCrashes?: boolean }): Promise<Gaps>
 {
   const span = spanOf({ since, until })
-  const isMeant = ({ member }: { member: string }) => only === undefined || member === only
+  const isMeant = ({ member }: { member?: string }) => only === undefined || member === only
   const lost = await knownLosses(fleet, lossEvent(isOfCrashes), now)
   return { isOfCrashes,
     unwritten: fleet.status().members.flatMap(({ member, unwritten }) => unwritten ? [{ member, ...unwritten }] : [])
@@ -33,7 +26,7 @@ export async function fleetGaps (fleet: Fleet,
 }
 
 /** @returns newest first */
-function knownLosses (fleet: Fleet, type: string, now: number): Promise<MemberGap[]> {
+function knownLosses (fleet: Fleet, type: string, now: number): Promise<Gap[]> {
   const ofFleet = KNOWN.get(fleet) ?? new Map()
   KNOWN.set(fleet, ofFleet)
   const known = ofFleet.get(type)
@@ -48,7 +41,7 @@ function knownLosses (fleet: Fleet, type: string, now: number): Promise<MemberGa
 }
 
 /** The detail comes from another member and may hold anything. */
-function toLoss ({ member, event: { at, detail } }: Item): MemberGap[] {
+function toLoss ({ member, event: { at, detail } }: Item): Gap[] {
   const { since, lost, from, to } = Object(detail)
   const isTold = Number.isSafeInteger(lost) && lost > 0 && [at, from, to].every(isTime)
   return isTold ? [{ member, at, since: isTime(since) ? since : null, lost, from, to }] : []

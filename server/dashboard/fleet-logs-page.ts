@@ -1,20 +1,23 @@
 import { z } from 'zod'
-import { fleetLines, fleetLogFilters, type FleetLogLine } from '../api/fleet-logs.ts'
+import { NO_HOSTS, OF_MEMBER, VIEWER } from '../api/ask.ts'
+import { fleetLines, type FleetLogLine } from '../api/fleet-logs.ts'
 import { parseFields, textParam } from '../api/input.ts'
+import { lineFilters, SELECTION } from '../api/log-lines.ts'
 import { PLACE } from '../config/line-place.ts'
-import { VIEWER } from './fleet-member-cache.ts'
 import { urlOn } from './fleet-members.ts'
 import { levelsOf, lineMaker, queryOf, viewOf, withoutLines, withOneLevelField, type View } from './logs-page.ts'
 import type { FleetDeck } from '../api/fleet.ts'
 
 /**
- * The logs of all members of the fleet: the newest lines, all or those that are searched for; older ones; or what all
+ * The page of the logs for several hosts: the newest lines, all or those that are searched for; older ones; or what all
  * wrote around a line.
  */
 /** as in the URL */
-type Texts = Partial<Record<'member' | 'stream' | 'q' | 'level' | 'since' | 'until' | 'around' | 'line', string>>
+type Texts = Partial<
+  Record<'member' | 'stream' | 'q' | 'level' | 'since' | 'until' | 'cursor' | 'around' | 'line', string>
+>
 
-const PATH = '/fleet/logs'
+const PATH = '/logs'
 const SHOWN_LINES = 200
 /** A member and the place of a line there. */
 const LINE_NAME = new RegExp(`^[\\w.-]{1,100}:${PLACE.source.slice(1)}`)
@@ -26,16 +29,17 @@ export async function fleetLogsModel (
   const members = deck.fleet?.status().members ?? []
   const choices = { members: members.map(({ member }) => member) }
   try {
-    const { texts, values: { line, ...values } } = parseFields(
-      z.object({ ...fleetLogFilters(now), line: textParam('a line of a member', LINE_NAME) }),
+    const { texts, values: { line, member = '*', ...values } } = parseFields(
+      z.object({ member: OF_MEMBER, ...SELECTION, ...lineFilters(now),
+        line: textParam('a line of a member', LINE_NAME) }),
       params
     )
     const { around } = values
     // What was searched for is marked around a line, and is the way back. A range is refused there, as on the page of
     // one deck.
     const wanted = around === undefined ? values : { ...values, q: undefined, level: undefined }
-    const { items, next, silent, refused, cut } = await fleetLines(deck, { ...wanted, lines: SHOWN_LINES }, VIEWER)
-    const view = viewOf({ around, until: values.until })
+    const { items, next, hosts } = await fleetLines(deck, { ...wanted, member, lines: SHOWN_LINES }, VIEWER)
+    const view = viewOf(values)
     const mark = line ?? null
     const lines = items.map(lineOf(texts, mark))
     const marked = items.find((item) => nameOf(item) === mark)
@@ -48,7 +52,7 @@ export async function fleetLogsModel (
       view,
       problem: null,
       lines,
-      leftOut: { silent, refused, cut },
+      hosts,
       places: '',
       around: view === 'around' && !marked ? texts.around : null,
       isCutShort: false,
@@ -60,8 +64,7 @@ export async function fleetLogsModel (
       )?.arrivedAt ?? null })
     }
   } catch (error) {
-    return { path: PATH, now: now(), choices, leftOut: { silent: [], refused: [], cut: [] }, canonicalUrl: PATH,
-      ...withoutLines(error, params) }
+    return { path: PATH, now: now(), choices, hosts: NO_HOSTS, canonicalUrl: PATH, ...withoutLines(error, params) }
   }
 }
 
@@ -69,10 +72,11 @@ function nameOf ({ member, place }: FleetLogLine) {
   return `${member}:${place}`
 }
 
-function lineOf ({ q, level }: Texts, mark: string | null) {
+function lineOf ({ member, q, level }: Texts, mark: string | null) {
   const toShown = lineMaker({ q, level })
   return (item: FleetLogLine) => ({ ...toShown(item, { isMark: nameOf(item) === mark }), member: item.member,
-    url: item.arrivedAt && `${PATH}${queryOf({ q, level, around: item.arrivedAt, line: nameOf(item) })}#log-mark` })
+    url: item.arrivedAt &&
+      `${PATH}${queryOf({ member, q, level, around: item.arrivedAt, line: nameOf(item) })}#log-mark` })
 }
 
 function linksOfMark ({ member, place }: FleetLogLine, { q, level, around, line }: Texts,
@@ -86,10 +90,10 @@ function linksOfMark ({ member, place }: FleetLogLine, { q, level, around, line 
 
 function linksOf (texts: Texts, view: View, { next, since }: { next: string | null, since: string | null }) {
   const { member, stream, q, level } = texts
-  const selection = queryOf({ member, stream })
   const query = queryOf({ ...texts, since: undefined })
-  return { text: null, ndjson: null, stream: null,
-    poll: view === 'live' ? `/api/v1/fleet/logs${query}${query ? '&' : '?'}` : null, since, all: `${PATH}${selection}`,
-    back: `${PATH}${queryOf(view === 'around' ? { q, level } : { ...texts, until: undefined })}`,
-    older: next === null ? null : `${PATH}${queryOf({ ...texts, until: next })}`, later: null }
+  return { text: null, ndjson: null, stream: null, poll: view === 'live' ? `/api/v1/logs${query}&` : null, since,
+    all: `${PATH}${queryOf({ member, stream })}`,
+    back: `${PATH}${
+      queryOf(view === 'around' ? { member, q, level } : { ...texts, until: undefined, cursor: undefined })
+    }`, older: next === null ? null : `${PATH}${queryOf({ ...texts, cursor: next })}`, later: null }
 }

@@ -5,7 +5,7 @@ import type { Tone } from '../events/kinds.ts'
 import type { Member } from '../fleet/presence.ts'
 import type { Observations } from './fleet-observations.ts'
 import type { Presence } from '../fleet/nats-connection.ts'
-import type { FleetRollout } from '../fleet/rollout.ts'
+import type { FleetRollout } from '../fleet/document.ts'
 
 /** The members of a fleet as a list shows them, and its filters. */
 /** as in the URL */
@@ -75,9 +75,8 @@ export function toMemberRow (member: Marked,
 {
   const { labels, rollout, version, code, ...rest } = member
   const isQuiet = isSilent(member)
-  const tone: Tone = isQuiet ? isAway ? 'idle' : 'bad' : member.health.tone
   return { ...rest, isSilent: isQuiet, isAway, heardAt: isQuiet ? observations.heardAt(member.member) : null,
-    lastKnown: isQuiet ? lastKnownText([member]) : null, tone, code: codeText(code),
+    lastKnown: isQuiet ? lastKnownText([member]) : null, tone: toneOf(member, isAway), code: codeText(code),
     rollout: !isQuiet && rollout
       ? { ...BLANK_ROLLOUT, ...rollout,
         percent: rollout.total === 0 ? 0 : Math.round(100 * rollout.replaced / rollout.total) }
@@ -86,9 +85,54 @@ export function toMemberRow (member: Marked,
     pageUrl: `/fleet/members/${member.member}` }
 }
 
+/**
+ * The figures of all hosts together. `appsOf`: the apps of a host that the page is about; `tones`: how each host is.
+ */
+export function totalsOf<H extends Pick<Member, 'member' | 'isSilent' | 'isOwn' | 'version'>> (hosts: readonly H[],
+  appsOf: (host: H) => Pick<Member, 'app' | 'workers' | 'vitals' | 'openCrashes'>[], tones: readonly Tone[])
+{
+  const there = hosts.filter((host) => !isSilent(host))
+  const apps = there.flatMap((host) => appsOf(host).map((app) => ({ ...app, member: host.member })))
+  const sumOf = (of: (app: typeof apps[number]) => number) => apps.reduce((total, each) => total + of(each), 0)
+  const [slowest] = apps.filter(({ vitals }) => vitals.latencyP99Ms !== null).toSorted((one, other) =>
+    Number(other.vitals.latencyP99Ms) - Number(one.vitals.latencyP99Ms)
+  )
+  const usual = usualVersionOf(hosts)
+  return { there: there.length, all: hosts.length, tones: tonesOf(tones),
+    apps: new Set(hosts.flatMap((host) => appsOf(host).map(({ app }) => app))).size,
+    workers: { ready: sumOf(({ workers }) => workers.ready), desired: sumOf(({ workers }) => workers.desired) },
+    requestsPerSecond: apps.every(({ vitals }) => vitals.requestsPerSecond === null)
+      ? null
+      : sumOf(({ vitals }) => vitals.requestsPerSecond ?? 0),
+    slowest: slowest ? { member: slowest.member, latencyP99Ms: slowest.vitals.latencyP99Ms } : null,
+    openCrashes: sumOf(({ openCrashes }) => openCrashes ?? 0),
+    crashing: new Set(apps.filter(({ openCrashes }) => (openCrashes ?? 0) > 0).map(({ member }) => member)).size,
+    version: usual, otherVersions: hosts.filter(({ version }) => version !== usual).length }
+}
+
+/** @returns parts of a bar that is 100 wide */
+function tonesOf (tones: readonly Tone[]): { tone: string, x: number, width: number }[] {
+  const shown = tones.map((tone) => tone === 'drain' ? 'info' : tone)
+  let x = 0
+  return ['ok', 'info', 'warn', 'bad', 'idle'].flatMap((tone) => {
+    const width = 100 * shown.filter((each) => each === tone).length / shown.length
+    x += width
+    return width > 0 ? [{ tone, x: toTwoDecimals(x - width), width: toTwoDecimals(width) }] : []
+  })
+}
+
+function toTwoDecimals (value: number) {
+  return Math.round(value * 100) / 100
+}
+
+/** How a host is; one that NATS does not let us hear is neither well nor not. */
+export function toneOf (member: Member, isAway: boolean): Tone {
+  return isSilent(member) ? isAway ? 'idle' : 'bad' : member.health.tone
+}
+
 /** @returns the version of clusterdeck that most members run */
-export function usualVersionOf (members: Pick<Member, 'version'>[]): string {
-  return groupsOf(members, ({ version }) => version)[0]?.[0].version ?? ''
+export function usualVersionOf (members: readonly Pick<Member, 'version'>[]): string {
+  return groupsOf([...members], ({ version }) => version)[0]?.[0].version ?? ''
 }
 
 /** @returns all labels as `name:value`, sorted */

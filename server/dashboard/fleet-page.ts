@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { integerParam, parseFields } from '../api/input.ts'
 import { fleetOf, type FleetDeck } from '../api/fleet.ts'
 import { marksOf } from '../api/fleet-builds.ts'
-import { selectMembers, HEALTHS, healthOf, isIll, isSilent, labelsOf, linkTo, toMemberRow,
+import { waitAtMost } from '../system/wait-at-most.ts'
+import { selectMembers, HEALTHS, healthOf, isIll, isSilent, labelsOf, linkTo, toMemberRow, toneOf, totalsOf,
   usualVersionOf } from './fleet-members.ts'
 import { observationsOf } from './fleet-observations.ts'
 import { supersededView, toFleetRollout, versionOf } from './fleet-rollout.ts'
@@ -42,8 +43,9 @@ const QUERY = z.object({
 export async function fleetModel ({ deck, params, now }: Asked) {
   if (!deck.fleet && !deck.joinsFleet) return { now: now(), isAlone: true, canonicalUrl: '/fleet' }
   const fleet = fleetOf(deck)
-  const status = await resultWithin(fleet.look(), ANSWER_WITHIN_MS) ?? fleet.status()
-  await resultWithin(observationsOf(fleet).pastOf(status.rollout?.id ?? null, now()), ANSWER_WITHIN_MS)
+  await waitAtMost(fleet.look().catch(() => null), ANSWER_WITHIN_MS)
+  const status = fleet.status()
+  await waitAtMost(observationsOf(fleet).pastOf(status.rollout?.id ?? null, now()), ANSWER_WITHIN_MS)
   const shown = shownOf(status, { fleet, params, now: now() })
   return { ...shown, isAlone: false,
     choices: { labels: labelsOf(status.members).slice(0, MOST_LABELS),
@@ -68,19 +70,6 @@ export function followFleet ({ deck: { fleet }, params, now }: Asked) {
   }
 }
 
-/** Null: it failed, or took longer */
-async function resultWithin<T> (work: Promise<T>, ms: number): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<null>((resolve) => {
-    timer = setTimeout(resolve, ms, null)
-  })
-  try {
-    return await Promise.race([work.catch(() => null), timeout])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
 function shownOf ({ name, app, member, nats, problem: nameProblem, members: known, rollout }: FleetStatus,
   { fleet, params, now }: { fleet: Fleet, params: URLSearchParams, now: number })
 {
@@ -97,7 +86,8 @@ function shownOf ({ name, app, member, nats, problem: nameProblem, members: know
   const toRow = (each: typeof members[number]) => toMemberRow(each, { observations, isAway, usualVersion, filters })
   return { now, name, app, member, nats, nameProblem, filters, problem, status: problem?.status,
     health: healthOf(members, { nats, rollout }),
-    troubles: isAway ? { items: [], more: 0 } : troublesOf(members, toRow), totals: totalsOf(members, isAway),
+    troubles: isAway ? { items: [], more: 0 } : troublesOf(members, toRow),
+    totals: totalsOf(members, (member) => [member], members.map((member) => toneOf(member, isAway))),
     rollout: rollout && toFleetRollout(rollout, { members: known, mostRows: MOST_TURNS, isAway }),
     blocked: blockedReason({ nats, rollout }), tabs: tabsOf(filters, members),
     isNarrowed: filters.label !== undefined || filters.q !== undefined,
@@ -132,43 +122,6 @@ function tabsOf (filters: Filters, members: Marked[]) {
 function troublesOf (members: Marked[], toRow: (member: Marked) => ReturnType<typeof toMemberRow>) {
   const all = selectMembers(members, {}).filter((member) => isSilent(member) || isIll(member))
   return { items: all.slice(0, MOST_TROUBLES).map(toRow), more: Math.max(0, all.length - MOST_TROUBLES) }
-}
-
-function totalsOf (members: Marked[], isAway: boolean) {
-  const there = members.filter((each) => !isSilent(each))
-  const sumOf = (of: (member: typeof members[number]) => number) => there.reduce((total, each) => total + of(each), 0)
-  const rates = there.filter(({ vitals }) => vitals.requestsPerSecond !== null)
-  const [slowest] = there.filter(({ vitals }) => vitals.latencyP99Ms !== null).toSorted((one, other) =>
-    Number(other.vitals.latencyP99Ms) - Number(one.vitals.latencyP99Ms)
-  )
-  const usual = usualVersionOf(members)
-  return { there: there.length, all: members.length, tones: tonesOf(members, isAway),
-    workers: { ready: sumOf(({ workers }) => workers.ready), desired: sumOf(({ workers }) => workers.desired) },
-    requestsPerSecond: rates.length === 0 ? null : sumOf(({ vitals }) => vitals.requestsPerSecond ?? 0),
-    slowest: slowest ? { member: slowest.member, latencyP99Ms: slowest.vitals.latencyP99Ms } : null,
-    openCrashes: sumOf(({ openCrashes }) => openCrashes ?? 0),
-    crashing: there.filter(({ openCrashes }) => (openCrashes ?? 0) > 0).length, version: usual,
-    otherVersions: members.filter(({ version }) => version !== usual).length }
-}
-
-/** @returns parts of a bar that is 100 wide */
-function tonesOf (members: Marked[], isAway: boolean): { tone: string, x: number, width: number }[] {
-  const toneOf = (member: typeof members[number]) =>
-    isSilent(member)
-      ? isAway ? 'idle' : 'bad'
-      : ['info', 'drain', 'idle'].includes(member.health.tone)
-      ? 'info'
-      : member.health.tone
-  let x = 0
-  return ['ok', 'info', 'warn', 'bad', 'idle'].flatMap((tone) => {
-    const width = 100 * members.filter((member) => toneOf(member) === tone).length / members.length
-    x += width
-    return width > 0 ? [{ tone, x: toTwoDecimals(x - width), width: toTwoDecimals(width) }] : []
-  })
-}
-
-function toTwoDecimals (value: number) {
-  return Math.round(value * 100) / 100
 }
 
 /** @returns why no rollout can start now */

@@ -2,7 +2,7 @@ import { fleetOf, rolloutOf, type FleetDeck } from '../api/fleet.ts'
 import { ID } from '../config/id.ts'
 import { DeckError } from '../errors.ts'
 import { momentsOf, supersededView, toFleetRollout, versionOf } from './fleet-rollout.ts'
-import type { FleetRollout } from '../fleet/rollout.ts'
+import type { FleetRollout } from '../fleet/document.ts'
 import type { Powers } from './powers.ts'
 import type { AppFleet } from '../fleet/app-fleet.ts'
 

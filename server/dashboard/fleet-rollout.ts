@@ -1,5 +1,5 @@
 import { kindOf, type Tone } from '../events/kinds.ts'
-import type { FleetRollout, Turn } from '../fleet/rollout.ts'
+import type { FleetRollout, Turn } from '../fleet/document.ts'
 import type { Member } from '../fleet/presence.ts'
 
 /** A rollout of the fleet as people see it: its hosts in the order of their turns, and how far each of them is. */

@@ -16,7 +16,7 @@ const parseUrlencoded = urlencoded({ extended: false, limit: '16kb' })
 
 /**
  * The forms of the pages: `/actions/` and the name of an operation of the API, or several names, of which the first is
- * done that has all of its fields, or the one that the field `operation` names. A form may send several values of `id`,
+ * done that has all of its fields, or the one that the field `operation` names. A form may send several values of the parameter of its path,
  * and the name of a `member` of the fleet that is to do it.
  */
 export function formsRouter ({ mounts, basePath, deck }: {
@@ -56,11 +56,12 @@ export function formsRouter ({ mounts, basePath, deck }: {
 async function performForAll (route: Route, { seen, ...fields }: Fields, req: Request,
   res: Response): Promise<string | null>
 {
-  const ids = [fields.id].flat()
-  if (ids.length > MAX_SUBJECTS)
-    throw new DeckError('invalid-body', `id: expected at most ${MAX_SUBJECTS}, received ${ids.length}`)
-  return await doForAll(ids, (id) => String(id), async (id) => {
-    const reply = await perform(route.operation, { req, res, ...inputFrom(route, { ...fields, id }),
+  const [, subject = 'id'] = /:(\w+)/.exec(route.path) ?? []
+  const named = [fields[subject]].flat()
+  if (named.length > MAX_SUBJECTS)
+    throw new DeckError('invalid-body', `${subject}: expected at most ${MAX_SUBJECTS}, received ${named.length}`)
+  return await doForAll(named, (one) => String(one), async (one) => {
+    const reply = await perform(route.operation, { req, res, ...inputFrom(route, { ...fields, [subject]: one }),
       ...(seen !== undefined && { seen: tagOf(String(seen)) }) })
     return route.operation.form?.next?.(Object(reply?.body)) ?? null
   })

@@ -8,8 +8,11 @@ import type { History } from '../../db/history.ts'
 
 /** The filters of the history page, as in its URL. */
 export type Filters = Partial<
-  Record<'q' | 'type' | 'cause' | 'slot' | 'worker' | 'release' | 'rollout' | 'range' | 'since' | 'until' | 'zone',
-    string>
+  Record<
+    'q' | 'type' | 'cause' | 'slot' | 'worker' | 'release' | 'rollout' | 'range' | 'since' | 'until' | 'zone'
+      | 'member',
+    string
+  >
 >
 /** when the last deploy and this master began, ms since the epoch */
 export type Marks = { deployed: () => number, started: () => number }

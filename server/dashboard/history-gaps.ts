@@ -8,15 +8,16 @@ import type { Status } from '../api/cluster.ts'
  */
 type State = Status['history']
 /** `since`…`at`: while the history could not be written; `from`…`to`: the times of what is lost */
-export type Gap = { at: string, since: string | null, lost: number, from: string, to: string }
+export type Gap = { member?: string, at: string, since: string | null, lost: number, from: string, to: string }
+export type Unwritten = Pick<State, 'problem' | 'since'> & { member?: string, lost?: number, isCopyShown?: boolean }
 /** the times that a page shows, in ms since the epoch */
 type Span = { fromMs: number, toMs: number }
-/** `isCopyShown`: events that wait are shown all the same */
-export type Gaps = { unwritten: (State & { isCopyShown: boolean }) | null, lost: Gap[], isOfCrashes: boolean }
+/** `isCopyShown`: events that wait are shown all the same; `member`: whose it is, of several hosts */
+export type Gaps = { unwritten: Unwritten[], lost: Gap[], isOfCrashes: boolean }
 
 /** More outages with a loss than this, one after the other, are told by their events alone. */
 const MAX_OUTAGES = 20
-export const NO_GAPS: Gaps = Object.freeze({ unwritten: null, lost: [], isOfCrashes: false })
+export const NO_GAPS: Gaps = Object.freeze({ unwritten: [], lost: [], isOfCrashes: false })
 
 /** `shown`: what the page shows */
 export function historyGaps (
@@ -30,7 +31,7 @@ export function historyGaps (
   const span = spanOf({ since, until })
   const isConcerned = state && state.problem !== null && showsUnwritten(span, state)
   return { isOfCrashes,
-    unwritten: isConcerned ? { ...state, isCopyShown: !isUnwritten(history, snapshot) && !isOfCrashes } : null,
+    unwritten: isConcerned ? [{ ...state, isCopyShown: !isUnwritten(history, snapshot) && !isOfCrashes }] : [],
     lost: readOr(() => lossesOf(history, lossEvent(isOfCrashes)), []).filter((gap) => showsLoss(span, gap)) }
 }
 

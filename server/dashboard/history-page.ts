@@ -21,9 +21,10 @@ export type HistoryAsked = Pick<Asked, 'history' | 'params' | 'now'> & {
   isOfHost?: boolean
 }
 
-const PAGE_SIZE = 50
+const PATH = '/history'
+export const PAGE_SIZE = 50
 /** A folded list fits more events. */
-const FOLDED_PAGE_SIZE = 100
+export const FOLDED_PAGE_SIZE = 100
 /** A list with one of these filters shows every event unfolded. */
 const UNFOLDING_FILTERS: readonly (keyof Filters)[] = Object.freeze(['q', 'type', 'cause', 'slot', 'worker', 'rollout'])
 
@@ -107,39 +108,55 @@ export function historyModel (
     : { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES }
   try {
     const { filters, query } = parseFilters(params, now, marks)
-    const { cursor, trail } = parsePlace(params)
-    const isFolded = UNFOLDING_FILTERS.every((name) => filters[name] === undefined)
+    const place = parsePlace(params)
+    const isFolded = isFoldedBy(filters)
     const { items, next, isShort } = isFolded
-      ? readWholeFolds(history, { ...query, limit: FOLDED_PAGE_SIZE, cursor })
-      : readPage(history, { ...query, limit: PAGE_SIZE, cursor })
+      ? readWholeFolds(history, { ...query, limit: FOLDED_PAGE_SIZE, cursor: place.cursor })
+      : readPage(history, { ...query, limit: PAGE_SIZE, cursor: place.cursor })
     const events = items.map(toShownEvent)
     const isNothing = items.length === 0 && next === null
-    return {
-      path: '/history',
-      now,
-      isOfHost,
-      choices,
-      filters,
-      query,
-      problem: null,
-      gaps: gapsIn(query),
-      isFirstPage: cursor === undefined,
-      // It gets no new events.
-      isPast: query.until !== undefined && new Date(query.until).getTime() <= now,
-      isFiltered: Object.keys(filters).length > 0,
+    const shown = listModel({ filters, query, place, next, now, isShort })
+    return { ...shown, isOfHost, choices, gaps: gapsIn(query),
       rows: isFolded ? foldEvents(events).map(withLink) : toSingleRows(events),
       tooOld: isNothing ? tooOldText(query, now, keptMs()) : null,
       nearest: isNothing ? nearestTo(filters, { history, now, marks }) : [],
-      // The search has a time limit, so a page that is not full may still have a next one.
-      isCutShort: isShort,
-      ranges: rangeLinks('/history', filters, isOfHost ? ['deploy'] : []),
-      links: { ...pageLinks('/history', filters, { cursor, trail, next }), csv: urlOf('/history.csv', filters),
-        clear: '/history', without: withoutLinks(filters) },
-      canonicalUrl: urlOf('/history', filters, { cursor, trail: trail.join('.') || undefined })
-    }
+      ranges: rangeLinks(PATH, filters, isOfHost ? ['deploy'] : []),
+      links: { ...shown.links, csv: urlOf('/history.csv', filters) } }
   } catch (error) {
     return { ...blankModel(params, now), isOfHost, choices, problem: toShownProblem(error) }
   }
+}
+
+/** What the page has beside its events. */
+export function listModel (
+  { filters, query, place, next, now, isShort }: { filters: Filters, query: EventQuery | null,
+    place: ReturnType<typeof parsePlace>, next: string | null, now: number, isShort: boolean }
+) {
+  const { cursor, trail } = place
+  const { member, ...narrowing } = filters
+  return {
+    path: PATH,
+    now,
+    filters,
+    query,
+    problem: null,
+    isFirstPage: cursor === undefined,
+    // It gets no new events.
+    isPast: query?.until !== undefined && new Date(query.until).getTime() <= now,
+    isFiltered: Object.keys(narrowing).length > 0,
+    tooOld: null,
+    nearest: [],
+    // The search has a time limit, so a page that is not full may still have a next one.
+    isCutShort: isShort,
+    links: { ...pageLinks(PATH, filters, { ...place, next }), csv: null, clear: urlOf(PATH, { member }),
+      without: withoutLinks(filters) },
+    canonicalUrl: urlOf(PATH, filters, { cursor, trail: trail.join('.') || undefined })
+  }
+}
+
+/** Whether routine events are one row: where something is searched for, each shows. */
+export function isFoldedBy (filters: Filters): boolean {
+  return UNFOLDING_FILTERS.every((name) => filters[name] === undefined)
 }
 
 function readPage (history: History, query: EventQuery & { limit: number }) {
@@ -151,7 +168,7 @@ function readPage (history: History, query: EventQuery & { limit: number }) {
 function withLink (row: Row): Row & { url?: string } {
   if (row.id === null || row.count === row.events.length) return row
   const until = new Date(Date.parse(row.newestAt) + 1).toISOString()
-  return { ...row, url: urlOf('/history', {}, { type: row.types.join(), since: row.oldestAt, until }) }
+  return { ...row, url: urlOf(PATH, {}, { type: row.types.join(), since: row.oldestAt, until }) }
 }
 
 /** Null: what was there then would still be kept */
@@ -167,7 +184,7 @@ function nearestTo (filters: Filters,
   const given = Object.entries(OPTIONAL).filter(([, names]) => names.some((name) => filters[name] !== undefined))
   if (given.length < 2 && given[0]?.[0] !== 'At any time') return []
   return given.flatMap(([label, names]) => {
-    const url = urlOf('/history', filters, Object.fromEntries(names.map((name) => [name, undefined])))
+    const url = urlOf(PATH, filters, Object.fromEntries(names.map((name) => [name, undefined])))
     const [newest] =
       history.page({ ...parseFilters(new URL(url, 'http://localhost').searchParams, now, marks).query, limit: 1 }).items
     return newest ? [{ label, url, at: newest.at }] : []
@@ -185,14 +202,14 @@ export function exportQuery (
 function withoutLinks (filters: Filters) {
   const chips: (keyof Filters)[] = ['release', 'rollout']
   return chips.filter((name) => filters[name]).map((name) => ({ name, value: filters[name],
-    url: urlOf('/history', filters, { [name]: undefined }) })
+    url: urlOf(PATH, filters, { [name]: undefined }) })
   )
 }
 
-function blankModel (params: URLSearchParams, now: number) {
-  return { path: '/history', now, query: null, filters: givenFilters(params), gaps: NO_GAPS, isFirstPage: false,
-    isPast: false, isFiltered: true, rows: [], tooOld: null, nearest: [], isCutShort: false,
-    ranges: rangeLinks('/history', {}),
-    links: { older: null, newer: null, newest: null, csv: null, clear: '/history', without: [] },
-    canonicalUrl: '/history' }
+export function blankModel (params: URLSearchParams, now: number) {
+  const { member } = givenFilters(params)
+  const shown = listModel({ filters: { member }, query: null, place: { cursor: undefined, trail: [] }, next: null, now,
+    isShort: false })
+  return { ...shown, filters: givenFilters(params), gaps: NO_GAPS, isFirstPage: false, isFiltered: true, rows: [],
+    ranges: rangeLinks(PATH, { member }) }
 }

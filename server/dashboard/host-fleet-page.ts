@@ -4,10 +4,12 @@ import { formatDuration } from '../../public/format.ts'
 import { count } from '../health.ts'
 import { lastKnownText } from '../last-known.ts'
 import { isSick as isSickTone, SICK_FIRST } from './apps-page.ts'
-import { isSilent as isSilentHost, usualVersionOf } from './fleet-members.ts'
+import { isSilent as isSilentHost, totalsOf } from './fleet-members.ts'
 import { ROLLOUT_STATES } from './fleet-rollout.ts'
-import type { FleetHost, FleetHostApp, FleetHostMember, HostFleet } from '../api/host-fleet.ts'
+import type { HostFleet } from '../api/fleet-answers.ts'
+import type { FleetHost, FleetHostApp, FleetHostMember } from '../api/host-fleet.ts'
 import type { Apps } from '../api/apps.ts'
+import type { Tone } from '../events/kinds.ts'
 import type { Powers } from './powers.ts'
 
 /** The page of a host about its fleet: hosts by apps, the sick first. The page of an app has more about that one. */
@@ -36,7 +38,7 @@ export function hostFleetModel ({ apps, now, can }: Asked) {
   return { now: now(), isAlone: false, health: healthOf(hosts, shown), nameProblem: shown.problem,
     columns: names.map((app) => ({ app, url: open.has(app) ? `/apps/${app}/fleet` : null,
       rollout: rolloutView(shown.rollouts.find((each) => each.app === app), open.has(app)) })
-    ), hosts, totals: totalsOf(shown.members), canonicalUrl }
+    ), hosts, totals: totalsOf(shown.members, ({ apps }) => apps, hosts.map(({ tone }) => tone)), canonicalUrl }
 }
 
 /** Of many apps only the first are in sight. */
@@ -58,7 +60,7 @@ function toHostRow (host: FleetHostMember,
   )
   return { member: host.member, host: host.host, url: host.isOwn ? null : host.url, isOwn: host.isOwn, isSilent, isAway,
     ageMs: host.ageMs, lastKnown: isSilent ? lastKnownText(host.apps) : null,
-    tone: isSilent ? isAway ? 'idle' : 'bad' : 'ok', cells,
+    tone: (isSilent ? isAway ? 'idle' : 'bad' : 'ok') as Tone, cells,
     urgency: isSilent && !isAway ? -1 : Math.min(...cells.map(({ urgency }) => urgency), SICK_FIRST.length) }
 }
 
@@ -85,7 +87,7 @@ function toCell (host: FleetHostMember, app: FleetHostApp | undefined,
     isShort: !isSilent && workers.ready < workers.desired,
     isStopped: app.state === 'stopped',
     openCrashes: openCrashes ?? 0,
-    crashesUrl: isOpen ? `/apps/${name}/fleet/crashes?member=${host.member}` : null,
+    crashesUrl: isOpen ? `/apps/${name}/crashes?member=${host.member}` : null,
     mark,
     change: !isSilent && rollout ? `${rollout.kind} ${rollout.replaced} of ${rollout.total}` : null,
     // This host has the page of a member only for the apps that run here.
@@ -144,17 +146,4 @@ function healthOf (hosts: ReturnType<typeof toHostRow>[],
     hint: [...(more > 0 ? [`${more} more below`] : []), about].join('. '),
     reasons: named.slice(0, MOST_NAMED)
   }
-}
-
-function totalsOf (members: FleetHostMember[]) {
-  const there = members.filter((host) => !isSilentHost(host))
-  const apps = there.flatMap((host) => host.apps)
-  const sumOf = (of: (app: FleetHostApp) => number) => apps.reduce((total, each) => total + of(each), 0)
-  const usual = usualVersionOf(members)
-  return { there: there.length, all: members.length,
-    apps: new Set(members.flatMap((host) => host.apps.map(({ app }) => app))).size,
-    workers: { ready: sumOf(({ workers }) => workers.ready), desired: sumOf(({ workers }) => workers.desired) },
-    requestsPerSecond: sumOf(({ vitals }) => vitals.requestsPerSecond ?? 0),
-    openCrashes: sumOf(({ openCrashes }) => openCrashes ?? 0), version: usual,
-    otherVersions: members.filter(({ version }) => version !== usual).length }
 }

@@ -34,7 +34,7 @@ export const HOST_PAGES: readonly Page<Asked>[] = Object.freeze([
   { path: '/', view: 'apps', model: appsModel, hasFilters: true,
     fragments: ['notices', 'health', 'silent-hosts', 'apps-facts', 'apps-tabs', 'apps'] },
   { path: '/fleet', view: 'host-fleet', model: hostFleetModel,
-    fragments: ['health', 'host-fleet-facts', 'host-fleet'] },
+    fragments: ['health', 'fleet-facts', 'host-fleet'] },
   { path: '/history', view: 'history', hasFilters: true, model: (asked) => historyPageModel(historyOf(asked)),
     follow: (asked) => followHistory(historyOf(asked)) },
   { path: '/history/:id', view: 'event', model: eventPage },

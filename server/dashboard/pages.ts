@@ -83,20 +83,19 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
     fragments: ['fleet-rollout', 'fleet-moments'] },
   { path: '/fleet/members/:name', view: 'fleet-member', model: fleetMemberModel, follow: followFleetMember,
     fragments: ['fleet-member', 'fleet-inside'] },
-  { path: '/fleet/crashes', view: 'fleet-crashes', model: fleetCrashesModel, follow: followFleetCrashes,
-    fragments: ['fleet-gaps', 'fleet-crashes'], hasFilters: true },
-  { path: '/fleet/history', view: 'fleet-history', model: fleetHistoryModel, follow: followFleetHistory,
-    fragments: ['fleet-gaps', 'fleet-events'], hasFilters: true },
-  { path: '/fleet/logs', view: 'fleet-logs', model: fleetLogsModel, hasFilters: true },
 
   // What has happened
-  { path: '/history', view: 'history', model: historyPageModel, follow: followHistory, hasFilters: true },
+  { path: '/history', view: 'history', hasFilters: true, fragments: ['history-gaps', 'events'],
+    model: (asked) => isOfHosts(asked) ? fleetHistoryModel(asked) : historyPageModel(asked),
+    follow: (asked) => isOfHosts(asked) ? followFleetHistory(asked) : followHistory(asked) },
   { path: '/history/:id', view: 'event', model: eventPageModel },
-  { path: '/crashes', view: 'crashes', model: crashesModel, fragments: ['history-gaps', 'crash-tabs', 'crash-groups'],
-    hasFilters: true },
+  { path: '/crashes', view: 'crashes', hasFilters: true, fragments: ['history-gaps', 'crash-tabs', 'crash-groups'],
+    model: (asked) => isOfHosts(asked) ? fleetCrashesModel(asked) : crashesModel(asked),
+    follow: (asked) => isOfHosts(asked) ? followFleetCrashes(asked) : () => crashesModel(asked) },
   { path: '/crashes/:id', view: 'crash', model: crashModel, follow: followCrash,
     fragments: ['crash-head', 'crash-when', 'crash-kept', 'crash-body', 'crash-around'] },
-  { path: '/logs', view: 'logs', model: logsModel, hasFilters: true },
+  { path: '/logs', view: 'logs', hasFilters: true,
+    model: (asked) => isOfHosts(asked) ? fleetLogsModel(asked) : logsModel(asked) },
 
   // How it is set up
   { path: '/checks', view: 'checks', model: checksModel },
@@ -136,6 +135,11 @@ export function livePages (
     endFleet ??= deck.fleet?.onRollout(tellChange) ?? null
     return followPage(PAGES, { views, sources: { ...sources, deck: seen, can }, frame: () => frameParts(seen) }, url)
   }, chart: (slot, sinceMs) => chartValues(deck, { slot, sinceMs }) }
+}
+
+/** Whether a list is that of other hosts, too. */
+function isOfHosts ({ params }: Asked) {
+  return Boolean(params.get('member'))
 }
 
 function dialogsModel ({ deck, can }: Asked) {

@@ -2,24 +2,21 @@ import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import { formatDuration } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
-import { count, countOpen } from '../health.ts'
 import { readJson, writeJson } from '../system/json-file.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
 import { createRateLimiter } from './rate-limiter.ts'
 import { createMemberRuntime } from './member-runtime.ts'
-import { createFleetCrashes } from './crashes.ts'
-import { createFleetLogs } from './logs.ts'
 import { membersUnknown, valueOrThrow, type Connection, type Presence } from './nats-connection.ts'
-import { createDeckAdapter, resultOf, type OwnDeck, type OwnStatus, type WorkerRow } from './deck-adapter.ts'
+import { createDeckAdapter, describeDeck, resultOf, type OwnDeck } from './deck-adapter.ts'
 import { createRolloutStore } from './rollout-store.ts'
 import { NO_MEMORY, type Memory } from './member.ts'
 import { createOutbox, type OutboxState } from './outbox.ts'
 import { batchesOf, matchesLabels } from './plan.ts'
 import { allReleases, createPackages } from './packages.ts'
 import { membersOf, noMember, type Member } from './presence.ts'
-import { startRollout, giveUp, MAX_ID, steerRollout, type FleetRollout, type Kind } from './rollout.ts'
+import { MAX_ID, type FleetRollout, type Kind, STATES } from './document.ts'
+import { startRollout, giveUp, steerRollout } from './rollout.ts'
 import { createSilenceLog } from './silence-log.ts'
-import { STATES } from './states.ts'
 import { createStore, notPushed, type Pushed } from './store.ts'
 import type { Person, createRpcClient } from './rpc-client.ts'
 import type { Answer } from './rpc-protocol.ts'
@@ -55,6 +52,8 @@ export type AppFleet = {
   member: string,
   /** as it was last seen */
   status: () => FleetStatus,
+  /** those that have the app, or the one of this name; throws not-found */
+  members: (only?: string) => Promise<Member[]>,
   /** as it is now, or as it was last seen where NATS is out of reach */
   look: () => Promise<FleetStatus>,
   /** of other hosts that have the app and do not report, by name */
@@ -80,13 +79,6 @@ export type AppFleet = {
   /** the same, where a refusal is an error */
   obtain: (member: string, order: Omit<Order, 'headers'> & { headers?: Order['headers'] }, person: Person,
     how?: { withinMs?: number }) => Promise<unknown>,
-  /** of all members */
-  crashes: ReturnType<typeof createFleetCrashes>['list'],
-  /** on all members */
-  settleCrash: ReturnType<typeof createFleetCrashes>['settle'],
-  settledTimes: ReturnType<typeof createFleetCrashes>['settledTimes'],
-  /** lines of all members; throws not-found */
-  logs: ReturnType<typeof createFleetLogs>['list'],
   /** events of all members, newest first; throws fleet-away, not-found */
   history: (wanted: Omit<import('./feed.ts').Wanted, 'app'>) => Promise<Page>
 }
@@ -136,9 +128,6 @@ const DEADLINE_MS = 60 * 60_000
 export const LOOK_WITHIN_MS = 1000
 /** Events that other members cause may not fill the history of this app: a rollout causes only a few. */
 const TOLD = Object.freeze({ burst: 100, everyMs: 10_000 })
-const COMMIT_CHARS = 10
-const MAX_VERSION_CHARS = 100
-const MAX_PROBLEM_CHARS = 500
 const ENDS = new Set(['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'])
 
 /**
@@ -164,14 +153,11 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     onDocument })
   const outbox = createOutbox({ nats, history: deck.history, events: deck.events,
     teller: () => ({ member, host, app }) })
-  const parts = { obtain, members: async () => (await allMembers()).members }
-  const crashes = createFleetCrashes(parts)
-  const logs = createFleetLogs(parts)
   const tellSilence = createSilenceLog({ app, member, history: deck.history, publish: deck.events.publish })
   const unsubscribe = deck.events.subscribe(onEvent)
   packages.sweep()
 
-  return { app, member, status: statusNow, async look () {
+  return { app, member, status: statusNow, members: membersNamed, async look () {
     await waitAtMost(Promise.all([presence.all(), runtime.newest()]), LOOK_WITHIN_MS)
     return statusNow()
   },
@@ -181,9 +167,7 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     const page = valueOrThrow(await feed.read({ ...wanted, app }))
     const { member: only } = wanted
     // One that is gone may still have events there.
-    if (only === undefined || page.items.length > 0 || page.next !== null || wanted.before) return page
-    const names = (await allMembers()).members.map((each) => each.member)
-    if (!names.includes(only)) throw noMember(only, names)
+    if (page.items.length === 0 && page.next === null && !wanted.before) await membersNamed(only)
     return page
   }, async plan (wanted) {
     const { members, isComplete } = await allMembers()
@@ -236,9 +220,8 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
   }, pushed: store.list, async push (digest, archive, actor) {
     const current = (await runtime.newest())?.source.digest
     return store.put(digest, archive, { actor, named: current === undefined ? [] : [current] })
-  }, ask: (name, order, person, how) => asking.ask(name, { ...order, app }, person, how), obtain, crashes: crashes.list,
-    settleCrash: crashes.settle, settledTimes: crashes.settledTimes, logs: logs.list, describe, away: runtime.away,
-    looked: tellSilence, named: runtime.named, async close () {
+  }, ask: (name, order, person, how) => asking.ask(name, { ...order, app }, person, how), obtain, describe,
+    away: runtime.away, looked: tellSilence, named: runtime.named, async close () {
     unsubscribe()
     runtime.close()
     packages.close()
@@ -250,6 +233,14 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     how?: { withinMs?: number })
   {
     return await asking.obtain(name, { ...order, app }, person, how)
+  }
+
+  /** @throws {DeckError} not-found */
+  async function membersNamed (only?: string): Promise<Member[]> {
+    const { members } = await allMembers()
+    const found = members.filter((each) => only === undefined || each.member === only)
+    if (only !== undefined && found.length === 0) throw noMember(only, members.map((each) => each.member))
+    return found
   }
 
   async function allMembers () {
@@ -278,19 +269,7 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
   }
 
   function describe (): AppStatus {
-    const snapshot = deck.snapshot()
-    const { release, readyWorkers, desiredWorkers, rollout, workers } = snapshot
-    const health = deck.health(snapshot)
-    const notices = deck.notices.list().length
-    return { app, state: state(), release: release?.id ?? null, code: codeOf(release),
-      workers: { ready: readyWorkers, desired: desiredWorkers },
-      health: { tone: health.tone, text: notices === 0 ? health.text : `${health.text}, ${count(notices, 'notice')}` },
-      vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sumOf),
-        latencyP99Ms: figureOf(workers, 'latencyP99Ms', highestOf) }, openCrashes: countOpen(deck.crashes),
-      unwritten: unwrittenOf(snapshot),
-      rollout: rollout &&
-        { id: rollout.id, kind: rollout.kind, state: rollout.state, replaced: rollout.progress.replaced,
-          total: rollout.progress.total }, turnOf: runtime.task?.fleet ?? null, seen: runtime.seen, url }
+    return { app, state: state(), ...describeDeck(deck), turnOf: runtime.task?.fleet ?? null, seen: runtime.seen, url }
   }
 
   function onDocument () {
@@ -415,30 +394,4 @@ function restoreMemory (file: { memory?: Partial<Memory> }, { history }: Pick<Ow
       isAborted: false })
   }
   return memory
-}
-
-function codeOf (release: OwnStatus['release'] | null): AppStatus['code'] {
-  const { package: itsPackage, git } = release ?? {}
-  return { version: itsPackage?.version?.slice(0, MAX_VERSION_CHARS) ?? null,
-    commit: git ? `${git.commit.slice(0, COMMIT_CHARS)}${git.isDirty ? '+' : ''}` : null }
-}
-
-function unwrittenOf ({ history: { problem, since } }: OwnStatus): AppStatus['unwritten'] {
-  return problem === null ? null : { problem: problem.slice(0, MAX_PROBLEM_CHARS), since }
-}
-
-/** Null: no worker has reported it */
-function figureOf (workers: WorkerRow[], name: 'requestsPerSecond' | 'latencyP99Ms',
-  fold: (values: number[]) => number): number | null
-{
-  const known = workers.map(({ vitals }) => vitals?.[name] ?? NaN).filter(Number.isFinite)
-  return known.length === 0 ? null : fold(known)
-}
-
-function sumOf (values: number[]) {
-  return values.reduce((total, value) => total + value, 0)
-}
-
-function highestOf (values: number[]) {
-  return Math.max(...values)
 }

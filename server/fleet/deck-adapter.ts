@@ -1,8 +1,11 @@
 import { DeckError } from '../errors.ts'
-import type { FleetRollout } from './rollout.ts'
+import { figuresOf } from '../figures.ts'
+import { count, countOpen } from '../health.ts'
+import type { FleetRollout } from './document.ts'
 import type { History } from '../../db/history.ts'
 import type { snapshotOf } from '../lifecycle/snapshot.ts'
 import type { Health } from '../health.ts'
+import type { AppStatus } from './member-status.ts'
 import type { EventStream } from '../events/stream.ts'
 import type { CrashService } from '../crashes/crashes.ts'
 import type { Notices } from '../events/notices.ts'
@@ -15,9 +18,8 @@ import type { Result } from './member.ts'
  * fleet's.
  */
 type Snapshot = ReturnType<typeof snapshotOf>
-export type WorkerRow = { vitals: { requestsPerSecond?: number | null, latencyP99Ms?: number | null } | null }
 /** What a fleet needs of the deck that it runs in, see server/deck.ts. */
-export type OwnStatus = Snapshot & { app: { name: string }, workers: WorkerRow[],
+export type OwnStatus = Snapshot & { app: { name: string }, workers: Parameters<typeof figuresOf>[0],
   history: { problem: string | null, since: string | null } }
 export type OwnDeck = { snapshot: () => OwnStatus,
   health: (status: OwnStatus) => { tone: Health['tone'], text: string }, dispatch:
@@ -30,6 +32,10 @@ export type OwnDeck = { snapshot: () => OwnStatus,
   releases: {
     list: (query: { limit: number, cursor?: string }) => { items: { path: string }[], next: string | null }
   } }
+
+const COMMIT_CHARS = 10
+const MAX_VERSION_CHARS = 100
+const MAX_PROBLEM_CHARS = 500
 
 export function createDeckAdapter (deck: Pick<OwnDeck, 'snapshot' | 'dispatch' | 'deploy'>,
   accept: 'nothing' | 'read' | 'operate', packages: Pick<Packages, 'fetch'>): DeckAdapter
@@ -79,4 +85,29 @@ export function resultOf ({ type, release, message }: { type: string, release: s
   if (way === 'forward' && isAborted && type === 'rollout.rolled-back')
     return { state: 'reverted', to: null, reason: null }
   return { state: 'failed', to: null, reason: message ?? 'it has failed' }
+}
+
+/** What this host tells others of the deck itself. */
+export function describeDeck (
+  deck: Pick<OwnDeck, 'snapshot' | 'health' | 'notices' | 'crashes'>
+): Omit<AppStatus, 'app' | 'state' | 'turnOf' | 'seen' | 'url'> {
+  const snapshot = deck.snapshot()
+  const { release, readyWorkers, desiredWorkers, rollout, workers, history: { problem, since } } = snapshot
+  const { requestsPerSecond, p99Ms } = figuresOf(workers)
+  const { tone, text } = deck.health(snapshot)
+  const notices = deck.notices.list().length
+  return { release: release?.id ?? null, code: codeOf(release),
+    workers: { ready: readyWorkers, desired: desiredWorkers },
+    health: { tone, text: notices === 0 ? text : `${text}, ${count(notices, 'notice')}` },
+    vitals: { requestsPerSecond, latencyP99Ms: p99Ms }, openCrashes: countOpen(deck.crashes),
+    unwritten: problem === null ? null : { problem: problem.slice(0, MAX_PROBLEM_CHARS), since },
+    rollout: rollout &&
+      { id: rollout.id, kind: rollout.kind, state: rollout.state, replaced: rollout.progress.replaced,
+        total: rollout.progress.total } }
+}
+
+function codeOf (release: OwnStatus['release'] | null): AppStatus['code'] {
+  const { package: itsPackage, git } = release ?? {}
+  return { version: itsPackage?.version?.slice(0, MAX_VERSION_CHARS) ?? null,
+    commit: git ? `${git.commit.slice(0, COMMIT_CHARS)}${git.isDirty ? '+' : ''}` : null }
 }

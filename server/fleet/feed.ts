@@ -17,8 +17,11 @@ export type Page = { items: Item[], next: number | null }
  * `types`: `worker.exited`, `worker.exited:crash` or `worker.*`; `q`: part of a message, type or cause; `since`,
  * `until`: when they came, ms since the epoch; `before`: the `next` of the page before
  */
-export type Wanted = { app?: string, member?: string, types?: readonly string[], q?: string, cause?: string,
-  since?: number, until?: number, before?: number | null, limit: number }
+export type Wanted = Matching & { app?: string, member?: string, since?: number, until?: number, before?: number | null,
+  limit: number }
+/** of an event itself */
+type Matching = { types?: readonly string[], q?: string, cause?: string, slot?: number, worker?: number,
+  release?: string, rollout?: number }
 /** sequences of the stream, both inclusive */
 type Window = { newest: number, oldest: number }
 
@@ -49,12 +52,13 @@ export function createFeed ({ nats }: { nats: Pick<Connection, 'attempt'> }) {
 }
 
 async function readPage (open: Open,
-  { app, member, types, q, cause, since, until, before = null, limit }: Wanted): Promise<Page>
+  { app, member, since, until, before = null, limit, ...matching }: Wanted): Promise<Page>
 {
   const { manager, names } = open
   const { state } = await manager.streams.info(names.events)
+  const { types } = matching
   const subject = subjectsOf(names, { app, member, type: onlyType(types) })
-  const isSparse = [app, member, types, q, cause].some((filter) => filter !== undefined)
+  const isSparse = [app, member, ...Object.values(matching)].some((filter) => filter !== undefined)
   const items: Item[] = []
   const first = since === undefined ? state.first_seq : Math.max(state.first_seq, await firstSince(open, since))
   // A page that follows another begins before `until` anyhow.
@@ -70,8 +74,7 @@ async function readPage (open: Open,
       length = longest = Math.ceil(length / MAX_GROWTH)
       continue
     }
-    const lastRead = await takeNewest(found, { items, limit, toItem: (message) =>
-      itemOf(names, message, { types, q, cause }) })
+    const lastRead = await takeNewest(found, { items, limit, toItem: (message) => itemOf(names, message, matching) })
     newest = (lastRead ?? window.oldest) - 1
     length = Math.min(nextLength({ length, found: found.length, missing: limit - items.length }), longest)
   }
@@ -159,7 +162,7 @@ function isOfType (type: string, types?: readonly string[]) {
   })
 }
 
-function itemOf (names: Open['names'], message: JsMsg, { types, q, cause }: Pick<Wanted, 'types' | 'q' | 'cause'>):
+function itemOf (names: Open['names'], message: JsMsg, { types, q, ...equal }: Matching):
   | Item
   | null
 {
@@ -171,7 +174,8 @@ function itemOf (names: Open['names'], message: JsMsg, { types, q, cause }: Pick
   })
   const hasText = q === undefined ||
     [event.message, event.type, event.cause].some((text) => text?.toLowerCase().includes(q.toLowerCase()))
-  return isWanted && hasText && (cause === undefined || event.cause === cause)
-    ? { seq: message.seq, at: message.timestamp, member, app, host, event }
-    : null
+  const isEqual = Object.entries(equal).every(([field, value]) =>
+    value === undefined || event[field as keyof typeof equal] === value
+  )
+  return isWanted && hasText && isEqual ? { seq: message.seq, at: message.timestamp, member, app, host, event } : null
 }

@@ -1,8 +1,7 @@
 import { errorText } from '../errors.ts'
 import { createRateLimiter } from './rate-limiter.ts'
 import { createMember, reduceMember, type Command, type Input, type Memory, type Result } from './member.ts'
-import { STATES } from './states.ts'
-import type { FleetRollout } from './rollout.ts'
+import { STATES, type FleetRollout } from './document.ts'
 import type { Announcement, RolloutStore } from './rollout-store.ts'
 
 /**

@@ -1,7 +1,6 @@
+import { STATES, type FleetRollout } from './document.ts'
 import { finishTurn, holdRollout, isUnderWay, restoreTurn, takeTurn, undoTurn } from './rollout.ts'
-import { STATES } from './states.ts'
 import { nextTurn } from './turn.ts'
-import type { FleetRollout } from './rollout.ts'
 
 /**
  * Decides what one member does about the rollouts of its fleet: state and input in, state and commands out. It changes

@@ -1,21 +1,13 @@
 import { DeckError } from '../errors.ts'
-import { nextState, STATES, type Move } from './states.ts'
-import type { z } from 'zod'
-import type { DOCUMENT } from './document.ts'
+import { nextState, STATES, type FleetRollout, type Moment, type Move, type Turn } from './document.ts'
 
 /**
  * A rollout of one app over hosts is one document, changed by compare-and-set alone. Each change here is a function
  * from a document to the next one; it throws if the change is not possible, and then nothing is written.
  */
-export type FleetRollout = z.infer<typeof DOCUMENT>
-export type Kind = FleetRollout['kind']
-export type Turn = FleetRollout['turns'][string]
-type Moment = FleetRollout['timeline'][number]
 /** `at`: by the clock of the member that writes, ISO 8601 */
 type Operator = { at: string, actor: string }
 
-/** A higher id is refused: after the highest safe integer no member could start a rollout. */
-export const MAX_ID = 1_000_000_000
 const MAX_MOMENTS = 200
 const MAX_REASON_CHARS = 500
 

@@ -110,7 +110,11 @@ export function roleFor ({ path, role }: Pick<Question, 'path' | 'role'>,
   const roles = ROLES[accept]
   if (!roles)
     throw new DeckError('forbidden', `${member}: expected fleet.accept "read" or "operate", received "${accept}"`)
-  const noun = path.split(/[/?]/)[1]
+  const { pathname, searchParams } = new URL(path, 'http://member')
+  if (searchParams.has('member'))
+    throw new DeckError('forbidden',
+      `${pathname} of ${member}: expected without member, as it answers for itself alone`)
+  const noun = pathname.split('/')[1]
   if (CLOSED.has(noun)) throw new DeckError('forbidden', `/${noun} of ${member}: sign in on ${member} itself`)
   return roles[role]
 }

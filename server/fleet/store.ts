@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { DeckError } from '../errors.ts'
 import { ARCHIVE } from '../system/archive.ts'
 import { appKey } from './app-key.ts'
+import { DIGEST } from './document.ts'
 import { valueOrThrow, type Connection, type Open } from './nats-connection.ts'
 import { parseUntrusted } from './untrusted-json.ts'
 import { streamExists, makeReplicated } from './streams.ts'
@@ -18,8 +19,6 @@ export type Store = ReturnType<typeof createStore>
 export type Pushed = { digest: string, bytes: number, pushedAt: string, actor: string | null }
 /** `app`: its key; `id`: of its pieces */
 type Stored = Pushed & { app: string, id: string, pieces: number, revision: number }
-
-export const DIGEST = /^sha256:[0-9a-f]{64}$/
 
 const PIECE_BYTES = 512 * 1024
 /** A message has headers beside its data. */

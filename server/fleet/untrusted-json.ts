@@ -14,8 +14,7 @@ export function textUpTo (chars: number) {
   return z.string().max(chars)
 }
 
-/** Accepts a time as `toISOString` of any member writes it. */
-export const isoTime = z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/)
+export const time = textUpTo(40).meta({ format: 'date-time', description: 'ISO 8601, UTC' })
 
 /** A deeper value can be parsed, but not written again: the stack is too small. */
 const MAX_DEPTH = 100

@@ -103,13 +103,16 @@ test('pages of the fleet that are not there say so', async (t) => {
 test('whoever deploys to all hosts reads first which host gets what when, and which is left out; others may not ask', async (t) => {
   const members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' }),
     aMember({ member: 'web-3', isSilent: true, ageMs: 65_000 })]
+  const commit = { commit: '4be1a4b', at: '2026-01-01T00:00:00.000Z', author: 'ada', subject: 'faster totals' }
   const answer = (member: string) =>
     member === 'web-1'
       ? { status: 200,
-        body: { release: { id: 'r4', isNew: true, package: { version: '1.5.0' }, git: null },
-          commits: { added: { items: [{}, {}], hasMore: false }, removed: { items: [], hasMore: false } },
+        body: { release: { id: 'r4', isNew: true, package: { name: 'shop', version: '1.5.0' }, git: null },
+          commits: { added: { items: [commit, commit], hasMore: false }, removed: { items: [], hasMore: false } },
           files: { changed: 2, added: 1, removed: 0 }, refusals: [] } }
-      : { status: 200, body: { release: null, refusals: [{ message: '<b>app.js</b> is missing' }] } }
+      : { status: 200,
+        body: { release: null, commits: null, files: null,
+          refusals: [{ code: 'not-found', message: '<b>app.js</b> is missing' }] } }
   const admin = await startAdmin(t)
   const fleet = createFakeFleet({ members, answer })
   admin.deck.fleet = fleet

@@ -89,8 +89,9 @@ const FITS_WITHIN_MS = 30_000
 /** One of each template, which is looked at in both themes. */
 const PAGES = ['/', '/deploys', '/rollouts/1', '/releases/r1', '/compare?from=r2&to=r1', '/workers/1?profile=2',
   '/history?type=worker.exited&rollout=1', '/history/3', '/crashes', '/logs', '/profiles', '/routes?compare=r1',
-  '/checks', '/alerts', '/alerts?new=mail', '/jobs', '/fleet', '/fleet/history', '/fleet/crashes', '/fleet/logs',
-  '/fleet/rollouts/7', '/fleet/members/m-3', '/settings', '/access', '/docs/options', '/docs/how-it-works']
+  '/checks', '/alerts', '/alerts?new=mail', '/jobs', '/fleet', '/history?member=*', '/crashes?member=*',
+  '/logs?member=*', '/fleet/rollouts/7', '/fleet/members/m-3', '/settings', '/access', '/docs/options',
+  '/docs/how-it-works']
 /**
  * What else a template can show: another state, an empty list, a notice. It is made of the same parts, so one theme
  * will do.

@@ -24,11 +24,11 @@ test('every operation of the fleet answers as the document says, when all goes w
       false,
       false
     ]])
-    assert.ok((await ask('GET', '/fleet/events?type=worker.*&member=web-1')).items.length > 0)
-    const { detail } = await ask('GET', '/fleet/events?member=wbe-1', undefined, 404)
+    assert.ok((await ask('GET', '/events?member=web-1&type=worker.*')).items.length > 0)
+    const { detail } = await ask('GET', '/events?member=wbe-1', undefined, 404)
     assert.equal(detail, 'The fleet has no member "wbe-1" (did you mean "web-1"?)')
-    await ask('GET', '/fleet/logs')
-    await ask('GET', '/fleet/events?cursor=abc', undefined, 400)
+    await ask('GET', '/logs?member=*')
+    await ask('GET', '/events?member=*&cursor=abc', undefined, 400)
     const preview = await ask('POST', '/fleet/rollout/preview', { kind: 'deploy', canary: 'web-2' })
     assert.deepEqual(preview.batches.map((batch) => batch.map(({ member, problem }) => [member, problem])), [[['web-2',
       null]], [['web-1', null]]])
@@ -37,7 +37,7 @@ test('every operation of the fleet answers as the document says, when all goes w
       (await ask('POST', '/fleet/rollout/preview', { kind: 'restart', canary: 'db-1' })).refusals.length,
       preview.leftOut
     ], [1, []])
-    assert.deepEqual((await ask('GET', '/fleet/events?q=worker&since=1h&until=0s')).items.length > 0, true)
+    assert.deepEqual((await ask('GET', '/events?member=*&q=worker&slot=1&since=1h&until=0s')).items.length > 0, true)
     await ask('POST', '/fleet/rollout', { kind: 'explode' }, 422)
     await ask('POST', '/fleet/rollout', { kind: 'restart', batch: '0%' }, 422)
     await ask('POST', '/fleet/rollout', { kind: 'restart', canary: 'db-1' }, 422)
@@ -64,7 +64,7 @@ test('every operation of the fleet answers as the document says, when all goes w
     await nats.kill()
     await one.untilFleet(({ nats }) => !nats.isConnected, 'NATS to be missed')
     await ask('POST', '/fleet/rollout', { kind: 'restart' }, 503)
-    await ask('GET', '/fleet/events', undefined, 503)
+    await ask('GET', '/events?member=*', undefined, 503)
     assert.equal((await ask('GET', '/fleet')).rollout?.state, 'rolled-back')
     assert.deepEqual(contract.names.filter((name) => ofFleet(document).includes(name) && !contract.seen.has(name)), [])
 
@@ -83,7 +83,9 @@ test('every operation of the fleet answers as the document says, when all goes w
 
 test('a deck that is in no fleet says so, and what to set', async (t) => {
   const deck = await startMember(t, { name: 'alone', servers: '' })
-  for (const [method, path] of [['GET', '/fleet'], ['POST', '/fleet/rollout/pause']]) {
+  for (const [method, path] of [['GET', '/fleet'], ['GET', '/crashes?member=*'], ['GET', '/events?member=*'], ['GET',
+    '/logs?member=*'], ['POST', '/fleet/rollout/pause']])
+  {
     const { status, body } = await deck.api(path, { method })
     assert.equal(status, 409)
     assert.equal(body.code, 'no-fleet')

@@ -57,21 +57,19 @@ test(
     assert.deepEqual(idsOf(stored, 'one'), recordedIn(history).map(({ id }) => id))
     assert.equal(stored.filter(({ member, type }) => member === 'one' && type === 'message.sent').length, 20)
     await two.untilFleet(({ nats: connection }) => connection.isConnected, 'NATS')
-    const { body: told } = await two.api('/fleet/events?member=one&limit=1')
-    assert.deepEqual(told.items.map(({ member, app, event }) => [member, app, event.type]), [['one', 'shop',
-      'master.stopped']])
-    const { stdout } = await runCliHere(['fleet', 'history', 'one', '--type', 'master.*', '--url', two.adminUrl,
-      '--token', two.token])
+    const { body: told } = await two.api('/events?member=one&limit=1')
+    assert.deepEqual(told.items.map(({ member, type }) => [member, type]), [['one', 'master.stopped']])
+    const { stdout } = await runCliHere(['history', '--all-hosts', '--member', 'one', '--type',
+      'master.started,master.stopped', '--url', two.adminUrl, '--token', two.token])
     assert.match(stdout, /^TIME +MEMBER +TYPE.*\n\S+ +one +master\.stopped .*\n\S+ +one +master\.started /)
-    const late = await runCliHere(['fleet', 'history', 'one', '--type', 'message.sent', '--url', two.adminUrl,
-      '--token', two.token])
+    const late = await runCliHere(['history', '--all-hosts', '--member', 'one', '--type', 'message.sent', '--url',
+      two.adminUrl, '--token', two.token])
     const times = recordedIn(history).filter(({ type }) => type === 'message.sent').map(({ at }) => at)
     assert.deepEqual(late.stdout.trim().split('\n').slice(1).map((line) => line.split(' ')[0]), times.reverse(),
       'when it happened, not when it came')
     const page =
-      await (await fetch(`${two.adminUrl}/fleet/history?member=one`, {
-        headers: { authorization: `Bearer ${two.token}` }
-      })).text()
+      await (await fetch(`${two.adminUrl}/history?member=one`, { headers: { authorization: `Bearer ${two.token}` } }))
+        .text()
     assert.match(page, /<bdi>one<\/bdi>[^]*Master stopped/)
     await two.untilFleet(({ outbox }) => outbox.waiting === 0, 'the other member')
     assert.deepEqual(idsOf(await stream.all(), 'two'), await ownIds(two))

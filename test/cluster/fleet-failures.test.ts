@@ -187,11 +187,9 @@ test(
     await startMember(t, { name: 'web-3', servers: nats.url, root })
     await untilTold(4)
     assert.match(String((await told(first))[0].message), /^web-3 is back after .*; clusterdeck was restarted there$/)
-    const { body } = await first.api('/fleet/events?type=fleet.host-silent,fleet.host-back')
-    assert.deepEqual(body.items.map(({ member, event: { type } }) => [member, type]), [['web-1', 'fleet.host-back'], [
-      'web-1',
-      'fleet.host-silent'
-    ], ['web-1', 'fleet.host-silent']])
+    const { body } = await first.api('/events?member=*&type=fleet.host-silent,fleet.host-back')
+    assert.deepEqual(body.items.map(({ member, type }) => [member, type]), [['web-1', 'fleet.host-back'], ['web-1',
+      'fleet.host-silent'], ['web-1', 'fleet.host-silent']])
     await startMember(t, { name: 'web-5', servers: nats.url, root: rootOfGone })
     await first.untilFleet(
       ({ members }: Fleet) => members.some(({ member, isSilent }) => member === 'web-5' && !isSilent),

@@ -51,11 +51,9 @@ test(
 
     // Each app tells in its own history, and the fleet has both under the name of their app.
     const told = async (app: string) =>
-      (await hosts[2].request(`/apps/${app}/fleet/events?type=fleet.*&limit=50`)).items.map((each) =>
-        `${each.app} ${each.event.type}`
-      )
-    assert.deepEqual(await told('mail'), ['mail fleet.rollout-succeeded', 'mail fleet.rollout-started'])
-    assert.ok((await told('shop')).includes('shop fleet.rollout-rolled-back'))
+      (await hosts[2].request(`/apps/${app}/events?member=*&type=fleet.*&limit=50`)).items.map(({ type }) => type)
+    assert.deepEqual(await told('mail'), ['fleet.rollout-succeeded', 'fleet.rollout-started'])
+    assert.ok((await told('shop')).includes('fleet.rollout-rolled-back'))
   }
 )
 
@@ -117,7 +115,8 @@ test('a role for one app sees and steers that app alone, on all hosts', { skip: 
     'web-1: shop',
     'web-2: shop'
   ])
-  for (const route of ['/apps/mail/fleet', '/apps/mail/fleet/events', '/apps/mail/fleet/members/web-2/api/status'])
+  for (const route of ['/apps/mail/fleet', '/apps/mail/events?member=*', '/apps/mail/crashes?member=*',
+    '/apps/mail/fleet/members/web-2/api/status'])
     assert.equal((await ask(route)).status, 404, route)
   assert.equal((await ask('/apps/mail/fleet/rollout', { method: 'POST', body: { kind: 'restart' } })).status, 404)
   assert.equal((await ask('/apps/shop/fleet/members/web-2/api/status')).body.app.name, 'shop')
@@ -127,8 +126,8 @@ test('a role for one app sees and steers that app alone, on all hosts', { skip: 
   assert.equal((await ask('/apps/shop/fleet/rollout', { method: 'POST', body: { kind: 'restart' } })).status, 202)
   const rollout = present((await two.untilFleet('shop', isOver)).rollout)
   assert.deepEqual([rollout.actor, rollout.state], ['ci', 'succeeded'])
-  const { items } = (await ask('/apps/shop/fleet/events?limit=200')).body
-  assert.deepEqual([...new Set(items.map(({ app }) => app))], ['shop'])
+  const { items } = (await ask('/apps/shop/events?member=*&limit=200')).body
+  assert.deepEqual([...new Set(items.map(({ member }) => member))].sort(), ['web-1', 'web-2'], 'web-3 has mail alone')
 })
 
 test(

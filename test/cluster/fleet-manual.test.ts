@@ -15,7 +15,7 @@ import type { FleetRollout } from '../../server/api/fleet-answers.ts'
 
 const PAGE = readFileSync(fileURLToPath(new URL('../../views/docs/fleet.md', import.meta.url)), 'utf8')
 const NAMES = ['web-1', 'web-2', 'web-3']
-const OF_FLEET = /^clusterdeck fleet\b|--member /
+const OF_FLEET = /^clusterdeck fleet\b|--member |--all-hosts/
 
 type Deck = Awaited<ReturnType<typeof startDeckHere>>
 type Scene = { decks: Deck[], cwd: string, last: () => Promise<FleetRollout | null> }

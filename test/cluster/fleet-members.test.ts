@@ -234,59 +234,59 @@ test('the crashes of all members are one list, which says who has not answered',
     const headers = await ada(one, 'operator')
     await Promise.all([one, two, three].map(crash))
 
-    const contract = await contractOf(one, ['listFleetCrashes', 'listFleetLogLines', 'resolveFleetCrash',
-      'muteFleetCrash', 'reopenFleetCrash', 'getFromMember', 'putToMember', 'postToMember'])
-    const all = await contract.ask('GET', '/fleet/crashes')
+    const contract = await contractOf(one, ['listCrashes', 'listLogLines', 'resolveFleetCrash', 'muteFleetCrash',
+      'reopenFleetCrash', 'getFromMember', 'putToMember', 'postToMember'])
+    const all = await contract.ask('GET', '/crashes?member=*')
     const [{ fingerprint, members, ...group }, ...others] = all.items
-    assert.deepEqual([all.asked, all.answered, all.silent, all.refused, all.cut, others], [3, 3, [], [], [], []])
+    assert.deepEqual([all.hosts, others], [{ asked: 3, answered: 3, silent: [], refused: [], cut: [] }, []])
     assert.deepEqual([group.count, group.state, group.errorName, group.message], [3, 'open', 'Error',
       'the cart is empty'])
     assert.deepEqual(members.map(({ member, count, state }) => [member, count, state]), [['web-1', 1, 'open'], ['web-2',
       1, 'open'], ['web-3', 1, 'open']])
 
     for (const action of ['mute', 'resolve', 'reopen'] as const)
-      assert.equal((await contract.ask('POST', `/fleet/crashes/${fingerprint}/${action}`)).answered, 3)
+      assert.equal((await contract.ask('POST', `/fleet/crashes/${fingerprint}/${action}`)).hosts.answered, 3)
     await contract.ask('POST', `/fleet/crashes/v1:${'0'.repeat(32)}/mute`, undefined, 404)
     await contract.ask('POST', '/fleet/crashes/x/mute', undefined, 400)
-    await contract.ask('GET', '/fleet/crashes?state=gone', undefined, 400)
-    const lines = await contract.ask('GET', '/fleet/logs?level=error&q=cart')
-    assert.deepEqual([lines.answered, lines.silent, new Set(lines.items.map(({ member }) => member))], [3, [],
-      new Set(['web-1', 'web-2', 'web-3'])])
+    await contract.ask('GET', '/crashes?member=*&state=gone', undefined, 400)
+    const lines = await contract.ask('GET', '/logs?member=*&level=error&q=cart')
+    assert.deepEqual([lines.hosts.answered, lines.hosts.silent, new Set(lines.items.map(({ member }) => member))], [3,
+      [], new Set(['web-1', 'web-2', 'web-3'])])
     assert.ok(
-      (await contract.ask('GET', `/fleet/logs?member=web-2&around=${lines.items[0].arrivedAt}`)).items.every((
-        { member }
-      ) => member === 'web-2')
+      (await contract.ask('GET', `/logs?member=web-2&around=${lines.items[0].arrivedAt}`)).items.every(({ member }) =>
+        member === 'web-2'
+      )
     )
-    await contract.ask('GET', '/fleet/logs?member=web-9', undefined, 404)
-    await contract.ask('GET', '/fleet/logs?q=/(/', undefined, 400)
+    await contract.ask('GET', '/logs?member=web-9', undefined, 404)
+    await contract.ask('GET', '/logs?member=*&q=/(/', undefined, 400)
     await contract.ask('POST', '/fleet/members/web-2/api/crashes/1/mute')
     assert.equal((await contract.ask('GET', '/fleet/members/web-2/api/crashes/1')).stateChangedBy,
       'the owner\'s token on web-1')
-    await contract.ask('DELETE', '/fleet/members/web-2/api/diagnostics/1', undefined, 403)
     await contract.ask('PUT', '/fleet/members/web-2/api/scale', { workers: 1 })
-    await contract.ask('PATCH', '/fleet/members/web-2/api/config', { 'drain.deadlineMs': 1000 }, 403)
+    // It answers for itself alone.
+    await contract.ask('GET', '/fleet/members/web-2/api/crashes?member=*', undefined, 403)
     await contract.ask('GET', '/fleet/members/web-9/api/status', undefined, 404)
     contract.end()
 
     process.kill(three.masterPid, 'SIGSTOP')
-    const [listed, settled] = await Promise.all([cli(one, 'fleet', 'crashes'),
+    const [listed, settled] = await Promise.all([cli(one, 'crashes', '--all-hosts'),
       one.api(`/fleet/crashes/${fingerprint}/resolve`, { method: 'POST', headers })]).finally(() =>
         process.kill(three.masterPid, 'SIGCONT')
       )
     assert.match(listed.stderr, /^2 of 3 answered\nsilent: web-3\n$/)
     assert.match(listed.stdout, /the cart is empty/)
-    assert.deepEqual([settled.body.asked, settled.body.answered, settled.body.silent,
+    assert.deepEqual([settled.body.hosts.asked, settled.body.hosts.answered, settled.body.hosts.silent,
       settled.body.members.map(({ member }) => member)], [3, 2, ['web-3'], ['web-1', 'web-2']])
 
-    const { body: { items: [mixed] } } = await one.api('/fleet/crashes?state=open')
-    assert.deepEqual([mixed.state, mixed.members.map(({ state }) => state)], ['mixed', ['resolved', 'resolved',
-      'open']])
+    const { body: { items: [mixed] } } = await one.api('/crashes?member=*&state=open')
+    assert.deepEqual(mixed.members.map(({ state }) => state), ['resolved', 'resolved', 'open'])
+    assert.match((await cli(one, 'crashes', '--all-hosts')).stdout, /^STATE .*\nmixed /)
     assert.deepEqual([mixed.members[0].member, (await one.history('type=crash.group-resolved'))[0].actor], ['web-1',
       'ada'])
     assert.equal((await two.history('type=crash.group-resolved'))[0].actor, 'ada@web-1')
 
     await nats.kill()
     await one.untilFleet(({ nats }) => !nats.isConnected, 'NATS to be away')
-    const { body: own } = await one.api('/fleet/crashes')
-    assert.deepEqual([own.answered, own.silent, own.items[0].count], [1, ['web-2', 'web-3'], 1])
+    const { body: own } = await one.api('/crashes?member=*')
+    assert.deepEqual([own.hosts.answered, own.hosts.silent, own.items[0].count], [1, ['web-2', 'web-3'], 1])
   })

@@ -161,7 +161,7 @@ test(
     let items: { member: string }[] = []
     await until(async () => {
       // While its servers agree on a leader there may be no answer.
-      items = (await members[0].api('/fleet/events?type=rollout.succeeded')).body.items ?? []
+      items = (await members[0].api('/events?member=*&type=rollout.succeeded')).body.items ?? []
       return items.length === 3
     }, 'the history of all')
     assert.deepEqual(items.map(({ member }) => member).sort(), NAMES)

@@ -41,8 +41,8 @@ export const PLACES: readonly Place[] = [{ name: 'overview', pathOf: () => '/' }
   pathOf: ({ worker, profile }) => profile && `/workers/${worker}?profile=${profile}`, isStill: true }, { name: 'fleet',
   pathOf: () => '/fleet', isStill: true }, { name: 'fleet-rollout', pathOf: () => '/fleet/rollouts/7', isStill: true },
   { name: 'fleet-member', pathOf: () => '/fleet/members/web-3-shop', isStill: true }, { name: 'fleet-crashes',
-  pathOf: () => '/fleet/crashes', isStill: true }, { name: 'fleet-history', pathOf: () => '/fleet/history',
-  isStill: true }, { name: 'fleet-logs', pathOf: () => '/fleet/logs', isStill: true }, { name: 'settings',
+  pathOf: () => '/crashes?member=*', isStill: true }, { name: 'fleet-history', pathOf: () => '/history?member=*',
+  isStill: true }, { name: 'fleet-logs', pathOf: () => '/logs?member=*', isStill: true }, { name: 'settings',
   pathOf: () => '/settings', isStill: true }, { name: 'profiles', pathOf: () => '/profiles', isStill: true }, {
   name: 'routes',
   pathOf: () => '/routes'

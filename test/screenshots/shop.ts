@@ -10,7 +10,7 @@ import { report } from '../support/vitals.ts'
 import type { Scene } from './camera.ts'
 import type { TestOwner } from '../support/deck.ts'
 import type { DeckEvent, NewEvent } from '../../server/events/stream.ts'
-import type { FleetGroup } from '../../server/fleet/crash-groups.ts'
+import type { CrashGroup } from '../../server/api/crashes.ts'
 
 /** A shop that has been served for days, and is well: what nobody can wait for is told to a deck without processes. */
 type Admin = Pick<Awaited<ReturnType<typeof startAdmin>>, 'deck' | 'history'>
@@ -94,24 +94,27 @@ function fleetOf (history: Admin['history']) {
     ),
     next: null
   })
-  fleet.crashes = async () => ({ asked: names.length, answered: names.length - 1, silent: ['web-5-shop'], refused: [],
-    cut: [], items: crashesOf() })
   return fleet
 }
 
 /** The same fault on three hosts, which is new, and another one on one. */
-function crashesOf (): FleetGroup[] {
+function crashesOf (member: string): Partial<CrashGroup>[] {
   const at = (minutes: number) => ago(minutes * MINUTE_MS)
-  const on = (host: number, count: number, minutes: number) => ({ member: `web-${host}-shop`, id: host, count,
-    state: 'open' as const, lastSeenAt: at(minutes), lastRelease: 'r4' })
-  const group = { state: 'open' as const, cause: 'crash', hasReturned: false }
-  return [{ ...group, fingerprint: `v1:${'1'.repeat(32)}`, kind: 'exception', errorName: 'TypeError',
-    message: 'Cannot read properties of undefined (reading \'total\')',
-    culprit: 'priceOf (/srv/shop/lib/price.js:14:21)', count: 17, firstSeenAt: at(9), lastSeenAt: at(1),
-    isNewInRelease: true, members: [on(1, 9, 1), on(2, 6, 2), on(6, 2, 8)] }, { ...group,
-    fingerprint: `v1:${'2'.repeat(32)}`, kind: 'heap-out-of-memory', errorName: null,
-    message: 'worker 7 (slot 3) ran out of memory', culprit: null, count: 1, firstSeenAt: at(300), lastSeenAt: at(300),
-    isNewInRelease: false, hasReturned: true, members: [on(4, 1, 300)] }]
+  const host = Number(/\d/.exec(member))
+  const group = { id: host, state: 'open' as const, cause: 'crash' as const, hasReturned: false, isNewInRelease: false,
+    firstRelease: 'r4', lastRelease: 'r4', lastCrash: 1, culprit: null, stateChangedAt: null, stateChangedBy: null,
+    goneSince: null, returnedAt: null }
+  const [count, minutes] = { 1: [9, 1], 2: [6, 2], 6: [2, 8] }[host] ?? []
+  if (host === 4)
+    return [{ ...group, fingerprint: `v1:${'2'.repeat(32)}`, kind: 'heap-out-of-memory', errorName: null,
+      message: 'worker 7 (slot 3) ran out of memory', count: 1, firstSeenAt: at(300), lastSeenAt: at(300),
+      hasReturned: true }]
+  return minutes === undefined
+    ? []
+    : [{ ...group, fingerprint: `v1:${'1'.repeat(32)}`, kind: 'exception', errorName: 'TypeError',
+      message: 'Cannot read properties of undefined (reading \'total\')',
+      culprit: 'priceOf (/srv/shop/lib/price.js:14:21)', count, firstSeenAt: at(9), lastSeenAt: at(minutes),
+      isNewInRelease: true }]
 }
 
 /** What a member says of its inside. */
@@ -124,11 +127,13 @@ function answerOf (member: string, { path }: { path: string }) {
       arrivedAt: ago(Number(seconds) * 1000 + 90 * Number(/\d/.exec(member))),
       place: `${1 + index % SLOTS.length}o${100 * index}` })
     )
+    : path.startsWith('/crashes')
+    ? crashesOf(member)
     : SLOTS.map((slot) => ({ ...workerOf(slot), drifted: false, orphan: false,
       vitals: { requestsPerSecond: 20 + slot, latencyP99Ms: 14 + slot, rssBytes: (80 + slot) * MEGABYTE,
         cpuPercent: 6 * slot } })
     )
-  return { status: 200, body: { items } }
+  return { status: 200, body: { items, next: null } }
 }
 
 function workerOf (slot: number) {

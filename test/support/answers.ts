@@ -5,12 +5,13 @@ import type { CrashGroup, CrashGroupInFull } from '../../server/api/crashes.ts'
 import type { Diagnostics } from '../../server/api/diagnostics.ts'
 import type { EventCounts } from '../../server/api/event-counts.ts'
 import type { Fleet, FleetRollout } from '../../server/api/fleet-answers.ts'
+import type { FleetEvent } from '../../server/api/fleet-events.ts'
 import type { FleetCrashes, SettledFleetCrash } from '../../server/api/fleet-crashes.ts'
 import type { FleetLogLine, FleetLogLines } from '../../server/api/fleet-logs.ts'
 import type { FleetPreview } from '../../server/api/fleet-preview.ts'
 import type { Summary } from '../../server/api/fleet.ts'
 import type { Histogram } from '../../server/api/histogram.ts'
-import type { HostFleet } from '../../server/api/host-fleet.ts'
+import type { HostFleet } from '../../server/api/fleet-answers.ts'
 import type { AdoptionView, Host, NewAdoption } from '../../server/api/host.ts'
 import type { Job, KeptRun, Run } from '../../server/api/jobs.ts'
 import type { Notice } from '../../server/api/notices.ts'
@@ -43,7 +44,10 @@ export type AnswerOrProblem<M extends string, P extends string, T = never> = [T]
   ? AnswerTo<M, P> & { [Name in Exclude<'code' | 'detail', keyof AnswerTo<M, P>>]?: string }
   : T
 
-type RouteAnswer<M extends string, P extends string> = P extends `${infer Path}?${string}` ? RouteAnswer<M, Path>
+type RouteAnswer<M extends string, P extends string> = P extends `${string}/crashes?member=${string}` ? FleetCrashes
+  : P extends `${string}/events?member=${string}` ? Page<FleetEvent>
+  : P extends `${string}/logs?member=${string}` ? FleetLogLines
+  : P extends `${infer Path}?${string}` ? RouteAnswer<M, Path>
   : P extends `${string}/api/v1${infer Rest}` | `/fleet/members/${string}/api${infer Rest}` ? RouteAnswer<M, Rest>
   : P extends `/apps/${string}/${'start' | 'stop'}` ? AppView
   : P extends `/host/alerts${infer Rest}` ? RouteAnswer<M, `/alerts${Rest}`>
@@ -56,7 +60,6 @@ type List<T> = { items: T[] }
 type Page<T> = { items: T[], next: string | null }
 export type NewToken = Token & { token: string }
 type Pushed = { digest: string, bytes: number, pushedAt: string, actor: string | null }
-type FleetEvent = { seq: number, at: string, member: string, app: string, host: string, event: DeckEvent }
 type Id = `${number}`
 
 /** By method and path, without those whose answers no test looks into. */
@@ -91,7 +94,6 @@ type Answers = { 'GET /status': Status, 'GET /workers': List<Worker>, [worker: `
   'POST /fleet/rollout/preview': FleetPreview, 'POST /fleet/rollout/pause': FleetRollout,
   'POST /fleet/rollout/resume': FleetRollout, 'POST /fleet/rollout/abort': FleetRollout,
   'GET /fleet/releases': List<Pushed>, 'POST /fleet/releases': Pushed & { isNew: boolean },
-  'GET /fleet/events': Page<FleetEvent>, 'GET /fleet/logs': FleetLogLines, 'GET /fleet/crashes': FleetCrashes,
   [settled: `POST /fleet/crashes/${string}/${'resolve' | 'mute' | 'reopen'}`]: SettledFleetCrash, 'GET /host': Host,
   'POST /host/stop': { state: 'stopping' }, 'GET /host/fleet': HostFleet, 'POST /host/adoptions': NewAdoption,
   [adoption: `GET /host/adoptions/${Id}`]: AdoptionView, 'GET /apps': List<AppView>, 'POST /apps': AppView,

@@ -1,7 +1,9 @@
 import { batchesOf } from '../../server/fleet/plan.ts'
+import { noMember } from '../../server/fleet/presence.ts'
 import { refusalOf } from '../../server/fleet/rpc-client.ts'
-import { finishTurn, startRollout, steerRollout, takeTurn, type FleetRollout } from '../../server/fleet/rollout.ts'
-import type { FleetLogLine } from '../../server/api/fleet-logs.ts'
+import { DeckError } from '../../server/errors.ts'
+import type { FleetRollout } from '../../server/fleet/document.ts'
+import { finishTurn, startRollout, steerRollout, takeTurn } from '../../server/fleet/rollout.ts'
 import type { AppFleet as Fleet, FleetStatus } from '../../server/fleet/app-fleet.ts'
 import type { Host, Member } from '../../server/fleet/presence.ts'
 import type { Presence } from '../../server/fleet/nats-connection.ts'
@@ -9,8 +11,6 @@ import type { Presence } from '../../server/fleet/nats-connection.ts'
 // A fleet without a NATS server, for tests of the admin side: it is what the test says, and its rollout is a real
 // document.
 
-/** of the output of a member, which need not say where */
-type Line = Omit<FleetLogLine, 'member' | 'place'> & Partial<FleetLogLine>
 /** `order`: a method, where a member was asked for something */
 type Asked = { order: unknown, member?: string, path?: string, body?: unknown, wanted?: unknown, actor: string }
 
@@ -74,6 +74,11 @@ export function createFakeFleet (
   const by = (actor: string) => ({ at: new Date().toISOString(), actor })
 
   return { app: state.app, member: state.member, asked, status: () => state, look: async () => state,
+    async members (only) {
+      const found = state.members.filter(({ member }) => only === undefined || member === only)
+      if (only !== undefined && found.length === 0) throw noMember(only, state.members.map(({ member }) => member))
+      return found
+    },
     silences: () =>
       state.members.filter(({ isSilent, isOwn }) => isSilent && !isOwn).map((each) => ({ ...each,
         heardAt: performance.now() - each.ageMs })
@@ -85,26 +90,6 @@ export function createFakeFleet (
       const { status, body } = await ask(member, order, person)
       if (status >= 400) throw refusalOf({ status, body })
       return JSON.parse(body)
-    }, crashes: async () => ({ asked: 0, answered: 0, silent: [], refused: [], cut: [], items: [] }),
-    async logs ({ lines, ...wanted }, person) {
-      const query = new URLSearchParams(
-        Object.entries(wanted).filter(([, value]) => value !== undefined).map(([name, value]) =>
-          [name, String(value)] as [string, string]
-        )
-      )
-      const asked = state.members.filter(({ member }) => wanted.member === undefined || member === wanted.member)
-      const there = asked.filter(({ isSilent }) => !isSilent)
-      const pages = await Promise.all(there.map(async ({ member }) => {
-        const { body } = await ask(member, { method: 'GET', path: `/logs?${query}` }, person)
-        return { member, items: (JSON.parse(body) as { items?: Line[] }).items ?? [] }
-      }))
-      const items = pages.flatMap(({ member, items: all }) => all.map((line) => ({ member, place: '1o0', ...line })))
-      items.sort((one, other) => one.arrivedAt! < other.arrivedAt! ? -1 : 1)
-      return { asked: asked.length, answered: there.length,
-        silent: asked.filter(({ isSilent }) => isSilent).map(({ member }) => member), refused: [], cut: [],
-        items: items.slice(-(lines ?? 100)), next: null }
-    }, settledTimes: () => 0, settleCrash: async () => {
-      throw new Error('expected no crash to be settled')
     }, push: async () => {
       throw new Error('expected no push')
     }, async plan (wanted) {
@@ -134,6 +119,8 @@ export function createFakeFleet (
   async function ask (member: string, { method, path, headers, body: given }: Parameters<Fleet['obtain']>[1],
     person: Person)
   {
+    if (state.members.some((each) => each.member === member && each.isSilent))
+      throw new DeckError('no-master', `${member} is offline`)
     if (method !== 'GET' && path !== '/rollouts/preview')
       asked.push({ order: method, member, path, body: given, actor: person.actor })
     const { status, headers: more, body } = await answer(member, { method, path, headers, body: given }, person)

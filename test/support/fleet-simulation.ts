@@ -1,6 +1,7 @@
 import { errorCode } from '../../server/errors.ts'
 import { createMember, NO_MEMORY, reduceMember } from '../../server/fleet/member.ts'
-import { giveUp, startRollout, steerRollout, takeTurn, type FleetRollout } from '../../server/fleet/rollout.ts'
+import type { FleetRollout } from '../../server/fleet/document.ts'
+import { giveUp, startRollout, steerRollout, takeTurn } from '../../server/fleet/rollout.ts'
 import type { Command, Input, Memory } from '../../server/fleet/member.ts'
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { marksOf } from '../../../server/api/fleet-builds.ts'
 import { afterTurnsOf, aMember, aRollout, failedTurnOf } from '../../support/fake-fleet.ts'
-import type { FleetRollout } from '../../../server/fleet/rollout.ts'
+import type { FleetRollout } from '../../../server/fleet/document.ts'
 import type { Member } from '../../../server/fleet/presence.ts'
 
 const running = (member: string, version: string | null, commit: string | null = null, fields: Partial<Member> = {}) =>

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fleetCommand } from '../../../server/cli/fleet.ts'
+import { logsCommand } from '../../../server/cli/logs.ts'
 import { holdRollout, undoTurn } from '../../../server/fleet/rollout.ts'
 import { afterTurnsOf, aMember, aRollout, inTurnOf } from '../../support/fake-fleet.ts'
 import { fake } from '../../support/fake.ts'
@@ -21,8 +22,7 @@ test('a wait ends, with the reason, where a rollout was held for a host that say
   assert.deepEqual(looks, [])
 })
 
-for (const [action, options, message] of [['deploy', { type: 'x' },
-  /^fleet deploy: expected without --type, which is for history$/], ['restart', { push: '.' },
+for (const [action, options, message] of [['restart', { push: '.' },
   /^fleet restart: expected without --push, which is for deploy$/], ['abort', { only: 'zone=a' },
   /^fleet abort: expected without --only, which is for deploy, restart, rollback$/], ['status', { onFailure: 'hold' },
   /^fleet status: expected without --on-failure, /], ['deploy', { push: '.', path: '.' },
@@ -35,23 +35,30 @@ for (const [action, options, message] of [['deploy', { type: 'x' },
   })
 }
 
-test('logs prints the lines of all hosts, and who is left out; a terminal gets nothing that moves its cursor', async () => {
+test('logs --all-hosts prints the lines of all hosts, and who is left out; a terminal gets nothing that moves its cursor', async () => {
   const [lines, told] = [[], []] as string[][]
   const line = { member: 'web-2', slot: 1, stream: 'stderr', text: '\u001b[2Joops',
     arrivedAt: '2026-01-01T00:00:00.000Z', place: '1e0' }
+  const asked: string[] = []
   const api = { async get (path: string) {
-    assert.equal(path, '/fleet/logs?lines=5&member=web-2&q=%2Foo%2F&level=error')
-    return { asked: 2, answered: 1, silent: ['web-3'], refused: [], cut: ['web-2'],
-      items: [line, { ...line, arrivedAt: null, text: 'x' }], next: null }
+    asked.push(path)
+    return { items: [line, { ...line, arrivedAt: null, text: 'x' }], next: 'more',
+      hosts: { asked: 2, answered: 1, silent: ['web-3'], refused: [], cut: ['web-2'] } }
   } }
-  const context = fake<Context>({ api, options: { lines: '5', q: '/oo/', level: 'error' }, isTerminal: true,
-    print: (text) => void lines.push(text), tell: (text) => void told.push(text) })
-  await fleetCommand(context, 'logs', 'web-2')
-  assert.deepEqual(lines, ['2026-01-01T00:00:00.000Z web-2 1 stderr | oops',
+  const run = (options: object) =>
+    logsCommand(
+      fake<Context>({ api, options: { allHosts: true, ...options }, isTerminal: true, keep: null, print: (text) =>
+        void lines.push(text), tell: (text) => void told.push(text) })
+    )
+  await run({ lines: '5', q: '/oo/', level: 'error', member: 'web-2' })
+  await run({})
+  assert.deepEqual(asked, ['/logs?lines=5&member=web-2&q=%2Foo%2F&level=error', '/logs?lines=100&member=*'])
+  assert.deepEqual(lines.slice(2), ['2026-01-01T00:00:00.000Z web-2 1 stderr | oops',
     '-                        web-2 1 stderr | x'])
-  assert.deepEqual(told, ['1 of 2 answered', 'silent: web-3', 'web-2 searched only the newest part of its files'])
-  await assert.rejects(fleetCommand(fake({ api, options: { lines: '500' } }), 'logs'), { code: 'usage',
-    message: '--lines: expected an integer from 1 to 200, received "500"' })
+  assert.deepEqual(told.slice(3), ['1 of 2 answered', 'silent: web-3',
+    'web-2 searched only the newest part of its files'])
+  await assert.rejects(run({ follow: true }), { code: 'usage',
+    message: '--follow: expected without --all-hosts, received both' })
 })
 
 test('a pause has come to its end once nobody is in a turn', async () => {

@@ -30,17 +30,17 @@ function modelOf (items: Item[],
     asked.push(wanted)
     return { items, next }
   } })
-  return fleetHistoryModel({ deck: { fleet }, params: new URLSearchParams(params), now: () => 0 })
+  return fleetHistoryModel({ deck: { fleet }, params: new URLSearchParams(params || 'member=*'), now: () => 0 })
 }
 
 test('each event says whose it is, and leads to its page where that is known', async () => {
   const { rows } = await modelOf(['one', 'two', 'three', 'gone'].map((member) => itemOf(member, {})))
   assert.deepEqual(
     rows.flatMap((row) => row.id === null ? [row.event] : row.events).map((
-      { member, app, sentence, url }
-    ) => [member, app, sentence, url]),
-    [['one', 'shop', 'Worker 4 (slot 1) is ready', '/history/3'], ['two', 'shop', 'Worker 4 (slot 1) is ready',
-      'https://two.example/deck/history/3'], ['three', 'shop', 'Worker 4 (slot 1) is ready', null], ['gone', 'shop',
+      { member, host, sentence, url }
+    ) => [member, host, sentence, url]),
+    [['one', 'host-1', 'Worker 4 (slot 1) is ready', '/history/3'], ['two', 'host-1', 'Worker 4 (slot 1) is ready',
+      'https://two.example/deck/history/3'], ['three', 'host-1', 'Worker 4 (slot 1) is ready', null], ['gone', 'host-1',
       'Worker 4 (slot 1) is ready', null]]
   )
 })
@@ -50,11 +50,9 @@ test('the filters and the place of a page are in its address, and what is asked 
   const { links, canonicalUrl } = await modelOf([itemOf('one', {})], { next: 40,
     params: 'member=one&type=worker.exited,scale.*&cursor=90', asked })
   assert.deepEqual(asked, [{ member: 'one', types: ['worker.exited', 'scale.*'], limit: 50, before: 90 }])
-  assert.equal(canonicalUrl, '/fleet/history?member=one&type=worker.exited%2Cscale.*&cursor=90')
-  assert.deepEqual([links.older, links.newer], [
-    '/fleet/history?member=one&type=worker.exited%2Cscale.*&cursor=40&trail=90',
-    '/fleet/history?member=one&type=worker.exited%2Cscale.*'
-  ])
+  assert.equal(canonicalUrl, '/history?member=one&type=worker.exited%2Cscale.*&cursor=90')
+  assert.deepEqual([links.older, links.newer], ['/history?member=one&type=worker.exited%2Cscale.*&cursor=40&trail=90',
+    '/history?member=one&type=worker.exited%2Cscale.*'])
 })
 
 test('routine events of several members fold into one row that names them, and a search unfolds it', async () => {
@@ -73,11 +71,12 @@ test('routine events of several members fold into one row that names them, and a
   ], 5])
   assert.equal(rest[0].id === null && rest[0].event.arrivedAt, '2026-01-01T00:10:00.000Z')
   const asked: unknown[] = []
-  const { rows, ranges, canonicalUrl } = await modelOf(routine, { params: 'q=ready&range=1h', asked })
+  const { rows, ranges, canonicalUrl } = await modelOf(routine, { params: 'member=*&q=ready&range=1h', asked })
   assert.equal(rows.length, 5)
-  assert.deepEqual(asked, [{ q: 'ready', since: -3_600_000, types: undefined, limit: 50, before: null }])
+  assert.deepEqual(asked, [{ q: 'ready', since: -3_600_000, types: undefined, member: undefined, limit: 50,
+    before: null }])
   assert.deepEqual([ranges.find(({ isCurrent }) => isCurrent)?.label, canonicalUrl], ['Last hour',
-    '/fleet/history?q=ready&range=1h'])
+    '/history?member=*&q=ready&range=1h'])
 })
 
 test('a host that cannot write its history is named, and so is what it has lost, where the page is about it', async () => {
@@ -90,16 +89,15 @@ test('a host that cannot write its history is named, and so is what it has lost,
   const { unwritten, lost } = await gapsOf('')
   assert.deepEqual([unwritten, lost.map((gap) => [gap.member, gap.lost])], [[{ member: 'two',
     problem: 'disk is full (SQLITE_FULL)', since }], [['three', 34]]])
-  for (const elsewhere of ['member=one', 'until=2026-01-01T12:00:00Z'])
+  for (const elsewhere of ['member=one', 'member=*&until=2026-01-01T12:00:00Z'])
     assert.deepEqual(await gapsOf(elsewhere), { unwritten: [], lost: [], isOfCrashes: false }, elsewhere)
   const views = createViews({ software: 'clusterdeck' })
-  const text = views.render('partials/fleet-gaps', { gaps: await gapsOf('') }).replace(/<svg.*?<\/svg>/gs, '').replace(
-    /<[^>]*>/g,
-    ''
-  ).replace(/\s+/g, ' ')
+  const text = views.render('partials/history-gaps', { gaps: await gapsOf('') }).replace(/<svg.*?<\/svg>/gs, '')
+    .replace(/<[^>]*>/g, '').replace(/\s+/g, ' ')
   assert.match(text,
-    /The history of two has not been written since .*: disk is full \(SQLITE_FULL\)\. Its events since then are missing here/)
-  assert.match(text, /34 events of three are missing: from .* to .*, while its history could not be written\./)
+    /The history of two has not been written since .*: disk is full \(SQLITE_FULL\)\. Events since then are missing here/)
+  assert.match(text,
+    /The history of three could not be written from .*\. 34 events of three are missing: from .* to .*\./)
 })
 
 test('what a fleet has lost is asked for again where there was no answer, and else once in a while', async () => {
@@ -126,7 +124,7 @@ test('what another deck says is text, whatever it says', async () => {
     itemOf('two', { type: 'worker.exited', cause: '<b>', actor: '"><script>', detail: { crash: {}, crashGroup: [] } }),
     itemOf('two', { type: 'not.known', message: null })
   ])
-  const html = createViews().render('pages/fleet-history', model)
+  const html = createViews().render('pages/history', { ...model, hasFleet: true })
   assert.doesNotMatch(html, /<img|<b>|<script>(?!<)/)
   assert.match(html, /&lt;img src=x&gt;/)
   assert.match(html, /not\.known/)
@@ -136,9 +134,9 @@ test('a fleet that is out of reach, a deck in none, and a wrong filter each say 
   const away = { status: () => ({ members: [] }), history: () => {
     throw new DeckError('fleet-away', 'The fleet is out of reach: no')
   } }
-  for (const [fleet, params, status, message] of [[away, '', 503, /out of reach: no/], [null, '', 409,
-    /fleet\.servers/], [away, 'member=a b', 400, /member: expected the name of a member/], [away, 'cursor=abc', 400,
-    /cursor: expected/]] as const)
+  for (const [fleet, params, status, message] of [[away, 'member=*', 503, /out of reach: no/], [null, 'member=*', 409,
+    /fleet\.servers/], [away, 'member=a b', 400, /member: expected the name of a member/], [away, 'member=*&cursor=abc',
+    400, /cursor: expected/]] as const)
   {
     const { problem, rows } = await fleetHistoryModel({ deck: { fleet: fleet && fake(fleet) },
       params: new URLSearchParams(params), now: () => 0 })

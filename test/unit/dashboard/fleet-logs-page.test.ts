@@ -15,35 +15,38 @@ test('the logs of the fleet name each host and who is left out; a line leads to 
   const fleet = createFakeFleet({ members, answer (member, { path }) {
     asked.push(`${member} ${path}`)
     return { status: 200,
-      body: { items: [lineOf(member === 'web-1' ? 2 : 1, `{"level":50,"msg":"<b>req-7</b> on ${member}"}`)] } }
+      body: { items: [lineOf(member === 'web-1' ? 2 : 1, `{"level":50,"msg":"<b>req-7</b> on ${member}"}`)],
+        next: null } }
   } })
   const modelOf = (query: string) =>
     fleetLogsModel({ deck: fake({ fleet }), params: new URLSearchParams(query), now: () => NOW })
-  const model = await modelOf('q=req-7&level=error&level=warn')
-  assert.deepEqual(asked.splice(0), ['web-1 /logs?q=req-7&level=error%2Cwarn',
-    'web-2 /logs?q=req-7&level=error%2Cwarn'])
+  const model = await modelOf('member=*&q=req-7&level=error&level=warn')
+  assert.deepEqual(asked.splice(0),
+    ['web-1', 'web-2'].map((member) =>
+      `${member} /logs?q=req-7&lines=200&level=error%2Cwarn&until=9999-12-31T00%3A00%3A00.000Z`
+    ))
   assert.deepEqual(
     model.lines.map((line) => ['member' in line && line.member, line.parts.find(({ style }) =>
       style.includes('line-hit')
     )?.text]),
     [['web-2', 'req-7'], ['web-1', 'req-7']]
   )
-  assert.deepEqual([model.leftOut.silent, model.levels[0]], [['web-3'], { value: 'error', label: 'Error', tone: 'bad',
+  assert.deepEqual([model.hosts.silent, model.levels[0]], [['web-3'], { value: 'error', label: 'Error', tone: 'bad',
     isChosen: true, count: 2 }])
-  assert.equal(model.links?.poll, '/api/v1/fleet/logs?q=req-7&level=error%2Cwarn&')
+  assert.equal(model.links?.poll, '/api/v1/logs?member=*&q=req-7&level=error%2Cwarn&')
   assert.equal(model.lines[0].url,
-    '/fleet/logs?q=req-7&level=error%2Cwarn&around=2026-01-01T00%3A00%3A01.000Z&line=web-2%3A1o0#log-mark')
+    '/logs?member=*&q=req-7&level=error%2Cwarn&around=2026-01-01T00%3A00%3A01.000Z&line=web-2%3A1o0#log-mark')
 
-  const around = await modelOf(String(model.lines[0].url).slice('/fleet/logs?'.length).replace('#log-mark', ''))
+  const around = await modelOf(String(model.lines[0].url).slice('/logs?'.length).replace('#log-mark', ''))
   assert.deepEqual(asked.splice(0), [
-    ...['web-1', 'web-2'].map((member) => `${member} /logs?around=${Date.parse(lineOf(1, '').arrivedAt)}`)
+    ...['web-1', 'web-2'].map((member) => `${member} /logs?lines=200&around=2026-01-01T00%3A00%3A01.000Z`)
   ])
   assert.deepEqual(around.lines.map(({ isMark }) => isMark), [true, false])
   assert.deepEqual(around.markLinks[1], { label: 'Logs of web-2',
     url: 'https://web-2.example.com/apps/shop/logs?q=req-7&level=error%2Cwarn&around=1o0#log-mark' })
-  assert.deepEqual([around.links?.poll, around.links?.back], [null, '/fleet/logs?q=req-7&level=error%2Cwarn'])
+  assert.deepEqual([around.links?.poll, around.links?.back], [null, '/logs?member=*&q=req-7&level=error%2Cwarn'])
 
-  assert.deepEqual([(await modelOf('around=2026-01-01T00:00:00Z&since=1h')).problem?.message, asked], [
+  assert.deepEqual([(await modelOf('member=*&around=2026-01-01T00:00:00Z&since=1h')).problem?.message, asked], [
     'around: expected without since, received both',
     []
   ])

@@ -14,17 +14,10 @@ const { render } = createViews()
 
 const aWorker = (fields?: object) => ({ id: 3, slot: 1, pid: 4711, state: 'ready', release: 'r3', startedAt: AT,
   readyAt: AT, orphan: false, drifted: false, logSlot: 1, port: null, restarts: 0, crashLooping: false, retryAt: null,
-  finished: null, vitals: null, ...fields })
-const aLine = (text: string) => ({ slot: 1, stream: 'stdout', text, arrivedAt: AT })
+  holds: null, keptUntil: null, finished: null, vitals: null, ...fields })
 
-function startFleet (
-  { workers = { items: [aWorker()] }, lines = { items: [aLine('hello')], next: null }, status = 200 }: {
-    workers?: unknown,
-    lines?: unknown,
-    status?: number
-  } = {}
-) {
-  const answers = { workers, lines, status }
+function startFleet ({ workers = { items: [aWorker()] } }: { workers?: unknown } = {}) {
+  const answers = { workers, status: 200 }
   const paths: string[] = []
   const fleet = createFakeFleet({
     members: [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2' }),
@@ -32,7 +25,7 @@ function startFleet (
       aMember({ member: 'e-5', isSilent: true })],
     answer (member, { path }) {
       paths.push(`${member} ${path}`)
-      return { status: answers.status, body: path.startsWith('/logs') ? answers.lines : answers.workers }
+      return { status: answers.status, body: answers.workers }
     }
   })
   return { fleet, answers, paths }
@@ -41,37 +34,27 @@ function startFleet (
 test('all who look at a member ask it once, and again after a second or when something has been done', async () => {
   const { fleet, paths } = startFleet()
   const [one, other] = await Promise.all([fetchMember(fleet, 'b-2', NOW, 1000), fetchMember(fleet, 'b-2', NOW, 1000)])
-  assert.deepEqual(paths.splice(0), ['b-2 /workers', 'b-2 /logs?lines=40'])
+  assert.deepEqual(paths.splice(0), ['b-2 /workers'])
   assert.equal(one, other)
   assert.equal(one.workers?.[0].badge.label, 'Ready')
-  assert.equal(one.lines?.[0].text, 'hello')
   cachedMember(fleet, 'b-2', NOW + 999)
   assert.deepEqual(paths, [])
   await fetchMember(fleet, 'b-2', NOW + 1000, 1000)
-  assert.equal(paths.splice(0).length, 2)
+  assert.equal(paths.splice(0).length, 1)
   refreshMember(fleet, 'b-2')
   await fetchMember(fleet, 'b-2', NOW + 1001, 1000)
-  assert.equal(paths.splice(0).length, 2)
+  assert.equal(paths.splice(0).length, 1)
   await fetchMember(fleet, 'b-2', NOW - 3_600_000, 1000)
-  assert.equal(paths.length, 2, 'a clock that goes back stops nothing')
-})
-
-test('a member with many workers is asked for fewer lines of each', async () => {
-  const { fleet, paths } = startFleet({
-    workers: { items: Array.from({ length: 64 }, (_, index) => aWorker({ id: index + 1, slot: index + 1 })) }
-  })
-  await fetchMember(fleet, 'b-2', NOW, 1000)
-  assert.equal(paths.at(-1), 'b-2 /logs?lines=3')
+  assert.equal(paths.length, 1, 'a clock that goes back stops nothing')
 })
 
 test('what a member refuses, or says as none would, is told, and what was known before stays', async () => {
   const { fleet, answers } = startFleet()
   await fetchMember(fleet, 'b-2', NOW, 1000)
   answers.status = 403
-  answers.workers = answers.lines = { code: 'forbidden',
-    detail: 'b-2: expected fleet.accept "read" or "operate", received "nothing"' }
+  answers.workers = { code: 'forbidden', detail: 'b-2: expected fleet.accept "read" or "operate", received "nothing"' }
   const refused = await fetchMember(fleet, 'b-2', NOW + 1000, 1000)
-  assert.match(refused.workersProblem ?? '', /expected fleet\.accept/)
+  assert.match(refused.problem ?? '', /expected fleet\.accept/)
   assert.equal(refused.workers?.length, 1)
   answers.status = 200
   for (const strange of [null, [], { items: 3 }, { items: [{ ...aWorker(), slot: 1e9 }] }, {
@@ -79,19 +62,19 @@ test('what a member refuses, or says as none would, is told, and what was known 
   }]) {
     answers.workers = strange
     refreshMember(fleet, 'b-2')
-    assert.match((await fetchMember(fleet, 'b-2', NOW + 1000, 1000)).workersProblem ?? '', /does not understand/,
+    assert.match((await fetchMember(fleet, 'b-2', NOW + 1000, 1000)).problem ?? '', /cannot read/,
       JSON.stringify(strange))
   }
   const model = await fleetMemberModel({ deck: { fleet }, id: 'b-2', now: () => NOW + 1000 })
   assert.match(render('pages/fleet-member', { can: OPERATOR, ...model }),
-    /that this version does not understand\. The figures below are older\./)
+    /that this version cannot read\. The figures below are older\./)
 })
 
 test('a member that does not answer is not waited for', async () => {
   const { fleet } = startFleet()
   fleet.obtain = () => new Promise(() => {})
   const inside = await fetchMember(fleet, 'b-2', NOW, 10)
-  assert.deepEqual(inside, { workers: null, workersProblem: null, lines: null, linesProblem: null })
+  assert.deepEqual(inside, { workers: null, problem: null })
 })
 
 test('those alone are asked who let themselves be, and have controls only where they take orders', async () => {
@@ -119,17 +102,16 @@ test('whatever a member has written is text on its page', async () => {
   const { fleet } = startFleet({
     workers: {
       items: [
-        aWorker({ state: evil, release: evil,
+        aWorker({ state: evil,
           finished: { at: AT, worker: 3, release: 'r1', cause: evil, code: null, succeeded: false },
           vitals: { rssBytes: evil } })
       ]
-    },
-    lines: { items: [aLine(evil)], next: null }
+    }
   })
   const html = render('pages/fleet-member', { can: OPERATOR,
     ...await fleetMemberModel({ deck: { fleet }, id: 'b-2', now: () => NOW }) })
   for (const each of ['<img', '\u202E', '\u001b']) assert.ok(!html.includes(each))
-  assert.equal(html.match(/&lt;img/g)?.length, 3)
+  assert.equal(html.match(/&lt;img/g)?.length, 1)
 })
 
 test('the page of a member says what an old worker is kept for, and until when', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ROLLOUT_STATES, toFleetRollout, TURN_STATES, versionOf } from '../../../server/dashboard/fleet-rollout.ts'
-import { nextState, STATES } from '../../../server/fleet/states.ts'
-import { steerRollout, takeTurn, finishTurn, type FleetRollout } from '../../../server/fleet/rollout.ts'
+import { nextState, STATES, type FleetRollout } from '../../../server/fleet/document.ts'
+import { steerRollout, takeTurn, finishTurn } from '../../../server/fleet/rollout.ts'
 import { afterTurnsOf, aMember, aRollout, failedTurnOf, inTurnOf } from '../../support/fake-fleet.ts'
 
 const AT = '2026-01-01T12:30:00.000Z'

@@ -67,7 +67,7 @@ const groupsOf = (items: { group: string }[]) => [...new Set(items.map(({ group 
 test('a viewer finds places alone, an operator what can be done, and says why not where it cannot', () => {
   const viewed = paletteModel({ history, deck: deckOf() }).items
   assert.deepEqual(groupsOf(viewed), ['Page', 'This browser', 'Worker', 'Open crash', 'Release', 'Manual'])
-  assert.equal(viewed.some(({ href }) => href === '/access' || href === '/fleet/history'), false)
+  assert.equal(viewed.some(({ href }) => href === '/access' || href === '/history?member=*'), false)
   assert.deepEqual(viewed.filter(({ group }) => group === 'Worker').map(({ href }) => href), ['/workers/1',
     '/logs?slot=2'])
   const calm = paletteModel({ history, deck: deckOf(), can: OPERATOR }).items.filter(({ group }) => group === 'Action')

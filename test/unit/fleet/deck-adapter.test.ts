@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startRollout, type FleetRollout } from '../../../server/fleet/rollout.ts'
+import type { FleetRollout } from '../../../server/fleet/document.ts'
+import { startRollout } from '../../../server/fleet/rollout.ts'
 import { createDeckAdapter, type OwnDeck } from '../../../server/fleet/deck-adapter.ts'
 import { fake } from '../../support/fake.ts'
 

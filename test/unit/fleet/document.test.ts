@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { documentOf, MAX_MEMBERS } from '../../../server/fleet/document.ts'
-import { startRollout, MAX_ID } from '../../../server/fleet/rollout.ts'
+import { documentOf, MAX_MEMBERS, MAX_ID } from '../../../server/fleet/document.ts'
+import { startRollout } from '../../../server/fleet/rollout.ts'
 import { fake } from '../../support/fake.ts'
 
 const GOOD = startRollout(null, { id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches: [['a'], ['b']],

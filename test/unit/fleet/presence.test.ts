@@ -8,7 +8,7 @@ import type { Connection, Open } from '../../../server/fleet/nats-connection.ts'
 const BEAT_MS = 5000
 const SHOP = { app: 'shop', state: 'running' as const, release: null, code: null, workers: { ready: 1, desired: 1 },
   health: { tone: 'ok' as const, text: 'well' }, vitals: { requestsPerSecond: null, latencyP99Ms: null },
-  openCrashes: 0, rollout: null, turnOf: null, seen: { rollout: 0, revision: 0 }, url: null }
+  openCrashes: 0, unwritten: null, rollout: null, turnOf: null, seen: { rollout: 0, revision: 0 }, url: null }
 const WORD = { member: 'web-1', home: 'home', host: 'one', version: '1', labels: {}, url: null, accept: 'read' as const,
   apps: [SHOP] }
 const NO_TIMERS = { setInterval () {}, clearInterval () {}, setTimeout () {}, clearTimeout () {} }

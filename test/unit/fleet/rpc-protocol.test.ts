@@ -20,7 +20,7 @@ for (const [accept, role, expected] of [['nothing', 'viewer', null], ['nothing',
         message: 'web-2: expected fleet.accept "read" or "operate", received "nothing"' })
     else assert.equal(ask(), expected)
     for (const path of ['/fleet', '/fleet/crashes', '/fleet?x=1', '/tokens', '/tokens/1', '/sign-in-links', '/stop',
-      '/stop?now=true', '/start'])
+      '/stop?now=true', '/start', '/crashes?member=*', '/logs?q=x&%6dember=web-3'])
     {
       assert.throws(() => roleFor({ path, role }, { accept, member: 'web-2' }), { code: 'forbidden' }, path)
     }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DeckError } from '../../../server/errors.ts'
-import { createFleetLogs } from '../../../server/fleet/logs.ts'
+import { fleetLines } from '../../../server/api/fleet-logs.ts'
 import fc from '../../support/fast-check.ts'
+import { fake } from '../../support/fake.ts'
+import { noMember } from '../../../server/fleet/presence.ts'
+import type { AppFleet } from '../../../server/fleet/app-fleet.ts'
 import type { Person } from '../../../server/fleet/rpc-client.ts'
 
 const ADA = { name: 'ada', actor: 'ada', role: 'viewer', client: 'api' } as Person
@@ -23,13 +26,13 @@ test('page by page each line of each member comes once, in the order of time', a
         )
       ))
       fc.pre(written.every((one) => written.filter(({ arrivedAt }) => arrivedAt === one.arrivedAt).length <= count))
-      const logs = fleetLogs(written)
+      const deck = fleetOf(written)
       const found = []
-      for (let until;;) {
-        const { items, next } = await logs.list({ lines: count, until }, ADA)
+      for (let cursor: string | undefined;;) {
+        const { items, next } = await fleetLines(deck, { member: '*', lines: count, cursor }, ADA)
         found.unshift(...items.map(({ text }) => text))
         if (next === null) break
-        until = Date.parse(next)
+        cursor = next
       }
       assert.deepEqual(found.toSorted(), written.map(({ text }) => text).toSorted())
       assert.deepEqual(found.map((text) => written[Number(text)].arrivedAt), written.map(({ arrivedAt }) => arrivedAt))
@@ -39,11 +42,11 @@ test('page by page each line of each member comes once, in the order of time', a
 })
 
 test('around a time it has the nearest lines of all members', async () => {
-  const logs = fleetLogs([1, 2, 3, 4, 5, 6].map((ms) => lineOf(`web-${ms % 2}`, ms, `line ${ms}`)))
-  assert.deepEqual((await logs.list({ lines: 4, around: 4 }, ADA)).items.map(({ member, text }) => [member, text]), [[
-    'web-0',
-    'line 2'
-  ], ['web-1', 'line 3'], ['web-0', 'line 4'], ['web-1', 'line 5']])
+  const deck = fleetOf([1, 2, 3, 4, 5, 6].map((ms) => lineOf(`web-${ms % 2}`, ms, `line ${ms}`)))
+  assert.deepEqual(
+    (await fleetLines(deck, { member: '*', lines: 4, around: 4 }, ADA)).items.map(({ member, text }) => [member, text]),
+    [['web-0', 'line 2'], ['web-1', 'line 3'], ['web-0', 'line 4'], ['web-1', 'line 5']]
+  )
 })
 
 test('names who is silent, who refuses and who searched only in part; cuts what is too long; and believes no other answer', async () => {
@@ -59,16 +62,17 @@ test('names who is silent, who refuses and who searched only in part; cuts what 
     'web-5': () => ({ items: Array(100).fill({ ...lineOf('', 1, 'x'), arrivedAt: '2026-99-99T99:99:99.999Z' }),
       next: null })
   }
-  const logs = createFleetLogs({ members: async () => Object.keys(answers).map((member) => ({ member })),
-    obtain: async (member) => answers[member]() })
-  const { items, ...rest } = await logs.list({}, ADA)
+  const deck = deckOf(Object.keys(answers), async (member) => answers[member]())
+  const { items, hosts, next } = await fleetLines(deck, { member: '*' }, ADA)
   assert.deepEqual(items.map(({ member, text }) => [member, text.length]), [['web-1', 4000]])
-  assert.deepEqual(rest, { asked: 5, answered: 1, silent: ['web-2'],
+  assert.deepEqual({ ...hosts, next }, { asked: 5, answered: 1, silent: ['web-2'],
     refused: [{ member: 'web-3', problem: 'no' },
       ...['web-4', 'web-5'].map((member) => ({ member,
-        problem: `${member} sent log lines that this version cannot read` })
+        problem: `${member} sent an answer that this version cannot read` })
       )], cut: ['web-1'], next: null })
-  await assert.rejects(logs.list({ member: 'web-9' }, ADA), { code: 'not-found',
+  await assert.rejects(fleetLines(deck, { member: '*', cursor: '1o7' }, ADA), { code: 'invalid-query' })
+  await assert.rejects(fleetLines(deck, { member: '*', lines: 201 }, ADA), { code: 'invalid-query' })
+  await assert.rejects(fleetLines(deck, { member: 'web-9' }, ADA), { code: 'not-found',
     message: 'The fleet has no member "web-9" (did you mean "web-1"?)' })
 })
 
@@ -77,20 +81,26 @@ function lineOf (member: string, ms: number, text: string) {
 }
 
 /** `written`: oldest first */
-function fleetLogs (written: ReturnType<typeof lineOf>[]) {
-  return createFleetLogs({ members: async () => ['web-0', 'web-1', 'web-2'].map((member) => ({ member })),
-    async obtain (member, { path }) {
-      const query = new URLSearchParams(path.split('?')[1])
-      const count = Number(query.get('lines'))
-      const own = written.filter((line) => line.member === member).map(({ member: _, ...line }) => line)
-      const around = query.get('around')
-      if (around)
-        return {
-          items: [...own.filter(({ arrivedAt }) => arrivedAt < around).slice(-Math.ceil(count / 2)),
-            ...own.filter(({ arrivedAt }) => arrivedAt >= around).slice(0, Math.floor(count / 2))],
-          next: null
-        }
-      const older = own.filter(({ arrivedAt }) => arrivedAt < String(query.get('until')))
-      return { items: older.slice(-count), next: older.length > count ? '1o0' : null }
-    } })
+function fleetOf (written: ReturnType<typeof lineOf>[]) {
+  return deckOf(['web-0', 'web-1', 'web-2'], async (member, { path }) => {
+    const query = new URLSearchParams(path.split('?')[1])
+    const count = Number(query.get('lines'))
+    const own = written.filter((line) => line.member === member).map(({ member: _, ...line }) => line)
+    const around = query.get('around')
+    if (around)
+      return {
+        items: [...own.filter(({ arrivedAt }) => arrivedAt < around).slice(-Math.ceil(count / 2)),
+          ...own.filter(({ arrivedAt }) => arrivedAt >= around).slice(0, Math.floor(count / 2))],
+        next: null
+      }
+    const older = own.filter(({ arrivedAt }) => arrivedAt < String(query.get('until')))
+    return { items: older.slice(-count), next: older.length > count ? '1o0' : null }
+  })
+}
+
+function deckOf (names: string[], obtain: (member: string, order: { path: string }) => Promise<object>) {
+  return { fleet: fake<AppFleet>({ obtain, async members (only) {
+    if (only !== undefined && !names.includes(only)) throw noMember(only, names)
+    return (only === undefined ? names : [only]).map((member) => ({ member }))
+  } }) }
 }
