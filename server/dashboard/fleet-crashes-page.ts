@@ -6,7 +6,7 @@ import { GROUP_STATES } from './crash-kinds.ts'
 import { blankModel, crashTexts, listModel, parseCrashFilters } from './crashes-page.ts'
 import { followAnswers } from './follow-answers.ts'
 import { fleetGaps } from './fleet-gaps.ts'
-import { urlOn } from './fleet-members.ts'
+import { hostChoices, urlOn } from './fleet-members.ts'
 import { toShownProblem } from './history-filters.ts'
 import type { Hosts } from '../api/ask.ts'
 import type { Member } from '../fleet/presence.ts'
@@ -23,7 +23,7 @@ export async function fleetCrashesModel (
   { deck, params, now }: { deck: FleetDeck, params: URLSearchParams, now: () => number }
 ) {
   const members = deck.fleet?.status().members ?? []
-  const choices = { members: members.map(({ member }) => member) }
+  const choices = hostChoices(deck)
   try {
     const asked = parseCrashFilters(params, now())
     const { member = '*', cursor: _, ...filter } = asked.query

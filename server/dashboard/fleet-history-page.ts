@@ -6,7 +6,7 @@ import { fleetOf } from '../api/fleet.ts'
 import { foldEvents, toSingleRows, type Row } from './event-folds.ts'
 import { followAnswers } from './follow-answers.ts'
 import { fleetGaps } from './fleet-gaps.ts'
-import { urlOn } from './fleet-members.ts'
+import { hostChoices, urlOn } from './fleet-members.ts'
 import { parseWithRange, rangeLinks, RANGES_OF_DECK, SINGLE_TYPES, TYPE_GROUPS,
   toShownProblem } from './history-filters.ts'
 import { blankModel, FOLDED_PAGE_SIZE, isFoldedBy, listModel, PAGE_SIZE } from './history-page.ts'
@@ -31,8 +31,7 @@ export async function fleetHistoryModel (
 ) {
   const members = deck.fleet?.status().members ?? []
   const around = { isOfHosts: true, timeline: null,
-    choices: { members: members.map(({ member }) => member), groups: TYPE_GROUPS, types: SINGLE_TYPES,
-      causes: CAUSES } }
+    choices: { ...hostChoices(deck), groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES } }
   try {
     const { filters, query } = parseWithRange({ member: OF_MEMBER, ...eventFilters(now) }, params, { now: now() })
     const { member = '*', ...wanted } = query

@@ -4,7 +4,7 @@ import { fleetLines, type FleetLogLine } from '../api/fleet-logs.ts'
 import { parseFields, textParam } from '../api/input.ts'
 import { lineFilters, SELECTION } from '../api/log-lines.ts'
 import { PLACE } from '../config/line-place.ts'
-import { urlOn } from './fleet-members.ts'
+import { hostChoices, urlOn } from './fleet-members.ts'
 import { levelsOf, lineMaker, queryOf, viewOf, withoutLines, withOneLevelField, type View } from './logs-page.ts'
 import type { FleetDeck } from '../api/fleet.ts'
 
@@ -27,7 +27,7 @@ export async function fleetLogsModel (
 ) {
   const params = withOneLevelField(given)
   const members = deck.fleet?.status().members ?? []
-  const choices = { members: members.map(({ member }) => member) }
+  const choices = hostChoices(deck)
   try {
     const { texts, values: { line, member = '*', ...values } } = parseFields(
       z.object({ member: OF_MEMBER, ...SELECTION, ...lineFilters(now),

@@ -1,6 +1,7 @@
 import { codeText, groupsOf, type Mark } from '../api/fleet-builds.ts'
 import { lastKnownText } from '../last-known.ts'
 import { urlOf } from './history-filters.ts'
+import type { FleetDeck } from '../api/fleet.ts'
 import type { Tone } from '../events/kinds.ts'
 import type { Member } from '../fleet/presence.ts'
 import type { Observations } from './fleet-observations.ts'
@@ -41,6 +42,11 @@ export function isIll (member: Member) {
 export function urlOn (member: Pick<Member, 'isOwn' | 'url'> | undefined, path: string): string | null {
   if (member?.isOwn) return path
   return member?.url ? member.url.replace(/\/$/, '') + path : null
+}
+
+/** The hosts that a list can be of. */
+export function hostChoices ({ fleet }: Pick<FleetDeck, 'fleet'>) {
+  return { members: fleet?.status().members.map(({ member }) => member) ?? [] }
 }
 
 export function linkTo (filters: Filters, changes?: Record<string, string | undefined>) {

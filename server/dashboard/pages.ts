@@ -12,6 +12,7 @@ import { fleetHistoryModel, followFleetHistory } from './fleet-history-page.ts'
 import { fleetLogsModel } from './fleet-logs-page.ts'
 import { eventPageModel } from './event-page.ts'
 import { fleetMemberModel, followFleetMember } from './fleet-member-page.ts'
+import { hostChoices } from './fleet-members.ts'
 import { fleetModel, followFleet } from './fleet-page.ts'
 import { fleetPreviewModel } from './fleet-preview-page.ts'
 import { fleetRolloutModel, followFleetRollout } from './fleet-rollout-page.ts'
@@ -95,7 +96,7 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
   { path: '/crashes/:id', view: 'crash', model: crashModel, follow: followCrash,
     fragments: ['crash-head', 'crash-when', 'crash-kept', 'crash-body', 'crash-around'] },
   { path: '/logs', view: 'logs', hasFilters: true,
-    model: (asked) => isOfHosts(asked) ? fleetLogsModel(asked) : logsModel(asked) },
+    model: (asked) => isOfHosts(asked) ? fleetLogsModel(asked) : ownLogsModel(asked) },
 
   // How it is set up
   { path: '/checks', view: 'checks', model: checksModel },
@@ -140,6 +141,11 @@ export function livePages (
 /** Whether a list is that of other hosts, too. */
 function isOfHosts ({ params }: Asked) {
   return Boolean(params.get('member'))
+}
+
+/** Of its form the lines alone are loaded anew, so all hosts are there to be chosen from the beginning. */
+async function ownLogsModel (asked: Asked) {
+  return { choices: hostChoices(asked.deck), ...await logsModel(asked) }
 }
 
 function dialogsModel ({ deck, can }: Asked) {

@@ -23,7 +23,7 @@ import type { Answer } from './rpc-protocol.ts'
 import type { Page, createFeed } from './feed.ts'
 import type { AppStatus } from './member-status.ts'
 import type { Options } from './fleet.ts'
-import type { Look, Silence } from './silence-watch.ts'
+import type { Silence } from './silence-watch.ts'
 import type { BucketVersion } from './bucket-version.ts'
 import type { DeckEvent } from '../events/stream.ts'
 
@@ -31,7 +31,10 @@ import type { DeckEvent } from '../events/stream.ts'
  * An app of this host in its fleet: the members that have it too, and its rollouts over all of them, host by host.
  * Whatever fails here harms neither the app nor others.
  */
+/** What others need of it; its host needs the rest. */
+export type AppFleet = Omit<ReturnType<typeof createAppFleet>, 'describe' | 'away' | 'looked' | 'named' | 'close'>
 type Order = Omit<import('./rpc-server.ts').Order, 'app'>
+type Within = { withinMs?: number }
 export type FleetStatus = {
   name: string,
   app: string,
@@ -46,44 +49,6 @@ export type FleetStatus = {
   /** what of the app's history the fleet has */
   outbox: OutboxState
 }
-export type AppFleet = {
-  app: string,
-  /** the name of this host in the fleet */
-  member: string,
-  /** as it was last seen */
-  status: () => FleetStatus,
-  /** those that have the app, or the one of this name; throws not-found */
-  members: (only?: string) => Promise<Member[]>,
-  /** as it is now, or as it was last seen where NATS is out of reach */
-  look: () => Promise<FleetStatus>,
-  /** of other hosts that have the app and do not report, by name */
-  silences: () => SilentMember[],
-  /** removes a host that will not come back, with all of its apps; throws not-found, not-possible, fleet-away */
-  forget: (member: string, actor: string) => Promise<void>,
-  /** rollouts before the present one, newest first */
-  past: () => Promise<FleetRollout[]>,
-  /** what `begin` would do now */
-  plan: (wanted: Wanted) => Promise<Plan>,
-  /** throws rollout-running, not-found, forbidden, invalid-body, fleet-away */
-  begin: (wanted: Wanted, actor: string) => Promise<FleetRollout>,
-  /** throws not-found, rollout-ended, rollout-state, fleet-away */
-  steer: (order: 'pause' | 'resume' | 'abort', actor: string) => Promise<FleetRollout>,
-  /** calls the listener at each change of the rollout; returns how to end that */
-  onRollout: (listener: () => void) => () => void,
-  /** what can be deployed by its digest, newest first; throws fleet-away */
-  pushed: () => Promise<Pushed[]>,
-  /** takes a tar archive, by gzip; throws fleet-away, invalid-body, payload-too-large */
-  push: (digest: string, archive: AsyncIterable<Buffer>, actor: string) => Promise<Pushed & { isNew: boolean }>,
-  /** calls the API of the app on one member for somebody who is signed in here */
-  ask: (member: string, order: Order, person: Person, how?: { withinMs?: number }) => Promise<Answer>,
-  /** the same, where a refusal is an error */
-  obtain: (member: string, order: Omit<Order, 'headers'> & { headers?: Order['headers'] }, person: Person,
-    how?: { withinMs?: number }) => Promise<unknown>,
-  /** events of all members, newest first; throws fleet-away, not-found */
-  history: (wanted: Omit<import('./feed.ts').Wanted, 'app'>) => Promise<Page>
-}
-/** as it was last heard, and when: monotonic, ms */
-type SilentMember = Member & { heardAt: number }
 type Plan = { batches: string[][], leftOut: { member: string, reason: string }[], refusals: string[] }
 export type Wanted = { kind: Kind, path?: string, digest?: string, release?: string, note?: string,
   batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string,
@@ -115,7 +80,7 @@ type Lent = {
   nats: Connection,
   presence: import('./presence.ts').Presence,
   silences: () => Silence[],
-  forget: AppFleet['forget'],
+  forget: (member: string, actor: string) => Promise<void>,
   feed: ReturnType<typeof createFeed>,
   bucketVersion: BucketVersion,
   asking: ReturnType<typeof createRpcClient>,
@@ -130,14 +95,8 @@ export const LOOK_WITHIN_MS = 1000
 const TOLD = Object.freeze({ burst: 100, everyMs: 10_000 })
 const ENDS = new Set(['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'])
 
-/**
- * @returns `describe`: what this host tells others of the app; `away`: NATS is out of reach; `looked`: it is known who
- * is silent; `named`: whether the name of this host is its own
- */
 export function createAppFleet ({ app, deck, state, folder, root, url, log, scope }: AppPart,
-  { options, member, host, nats, presence, silences, forget, feed, bucketVersion, asking, nameProblem }: Lent
-): AppFleet & { describe: () => AppStatus, away: () => void, looked: (look: Look) => void,
-  named: (isOwn: boolean) => void, close: () => Promise<void> }
+  { options, member, host, nats, presence, silences, forget, feed, bucketVersion, asking, nameProblem }: Lent)
 {
   const file = path.join(folder, 'fleet.json')
   const listeners: Set<() => void> = new Set()
@@ -157,82 +116,134 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
   const unsubscribe = deck.events.subscribe(onEvent)
   packages.sweep()
 
-  return { app, member, status: statusNow, members: membersNamed, async look () {
-    await waitAtMost(Promise.all([presence.all(), runtime.newest()]), LOOK_WITHIN_MS)
-    return statusNow()
-  },
-    silences: () =>
-      silences().flatMap(({ host, heardAt }) => membersOf([host], app).map((each) => ({ ...each, heardAt }))), forget,
-    past: rolloutStore.past, async history (wanted) {
-    const page = valueOrThrow(await feed.read({ ...wanted, app }))
-    const { member: only } = wanted
-    // One that is gone may still have events there.
-    if (page.items.length === 0 && page.next === null && !wanted.before) await membersNamed(only)
-    return page
-  }, async plan (wanted) {
-    const { members, isComplete } = await allMembers()
-    const { there, absent } = chooseMembers(members, wanted.only)
-    const document = runtime.document
-    const refusals = [nameProblem(), isComplete ? null : membersUnknown(nats.state).message]
-    if (document && !STATES[document.state].done)
-      refusals.push(`Rollout ${document.id} of the fleet is ${document.state}. Only one can run at a time`)
-    let batches: string[][] = []
-    try {
-      checkAccepting(there, wanted.only)
-      batches = batchesOf(wanted, there)
-    } catch (error) {
-      if (!(error instanceof DeckError)) throw error
-      refusals.push(error.message)
-    }
-    return { batches, leftOut: absent.map(leftOutOf), refusals: refusals.filter((each) => each !== null) }
-  }, async begin (wanted, actor) {
-    const problem = nameProblem()
-    if (problem !== null) throw new DeckError('not-possible', problem)
-    if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw notPushed(wanted.digest)
-    const present = await allMembers()
-    if (!present.isComplete) throw membersUnknown(nats.state)
-    const { there, absent } = chooseMembers(present.members, wanted.only)
-    checkAccepting(there, wanted.only)
-    const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'hold', note = null } =
-      wanted
-    const plan = { app, kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs,
-      onFailure, absent: absent.map((each) => each.member), actor, note }
-    const seen = Math.max(runtime.seen.rollout, ...present.members.map((each) => each.seen.rollout))
-    return changeRollout((document) => {
-      const id = nextId(Math.max(seen, document?.id ?? 0))
-      const next = startRollout(document, { ...plan, uid: randomUUID(), id, at: isoNow() }, silentIn(document, present))
-      checkForgotten(document, present.members)
-      return next
-    })
-  }, async steer (order, actor) {
-    const present = order === 'pause' ? { members: [], isComplete: false } : await allMembers()
-    return changeRollout((document) => {
-      if (!document) throw new DeckError('not-found', 'The fleet has had no rollout yet')
-      checkForgotten(document, present.members)
-      const by = { at: isoNow(), actor }
-      // Any other command waits for a silent member until the deadline, which holds the rollout.
-      const isGivingUp = order === 'resume' || document.state === 'held'
-      return giveUp(steerRollout(document, order, by), isGivingUp ? silentIn(document, present) : [], by)
-    })
-  }, onRollout (listener) {
-    listeners.add(listener)
-    return () => listeners.delete(listener)
-  }, pushed: store.list, async push (digest, archive, actor) {
-    const current = (await runtime.newest())?.source.digest
-    return store.put(digest, archive, { actor, named: current === undefined ? [] : [current] })
-  }, ask: (name, order, person, how) => asking.ask(name, { ...order, app }, person, how), obtain, describe,
-    away: runtime.away, looked: tellSilence, named: runtime.named, async close () {
-    unsubscribe()
-    runtime.close()
-    packages.close()
-    store.close()
-    await outbox.close()
-  } }
+  return {
+    app,
+    /** the name of this host in the fleet */
+    member,
+    /** as it was last seen */
+    status: statusNow,
+    /** those that have the app, or the one of this name; throws not-found */
+    members: membersNamed,
 
-  async function obtain (name: string, order: Parameters<AppFleet['obtain']>[1], person: Person,
-    how?: { withinMs?: number })
-  {
-    return await asking.obtain(name, { ...order, app }, person, how)
+    /** As it is now, or as it was last seen where NATS is out of reach. */
+    async look (): Promise<FleetStatus> {
+      await waitAtMost(Promise.all([presence.all(), runtime.newest()]), LOOK_WITHIN_MS)
+      return statusNow()
+    },
+
+    /** Of other hosts that have the app and do not report, by name; `heardAt`: monotonic, ms */
+    silences: (): (Member & { heardAt: number })[] =>
+      silences().flatMap(({ host, heardAt }) => membersOf([host], app).map((each) => ({ ...each, heardAt }))),
+
+    /** removes a host that will not come back, with all of its apps; throws not-found, not-possible, fleet-away */
+    forget,
+    /** rollouts before the present one, newest first */
+    past: rolloutStore.past,
+
+    /** Events of all members, newest first. @throws {DeckError} fleet-away, not-found */
+    async history (wanted: Omit<import('./feed.ts').Wanted, 'app'>): Promise<Page> {
+      const page = valueOrThrow(await feed.read({ ...wanted, app }))
+      // One that is gone may still have events there.
+      if (page.items.length === 0 && page.next === null && !wanted.before) await membersNamed(wanted.member)
+      return page
+    },
+
+    /** What `begin` would do now. */
+    async plan (wanted: Wanted): Promise<Plan> {
+      const { members, isComplete } = await allMembers()
+      const { there, absent } = chooseMembers(members, wanted.only)
+      const document = runtime.document
+      const refusals = [nameProblem(), isComplete ? null : membersUnknown(nats.state).message]
+      if (document && !STATES[document.state].done)
+        refusals.push(`Rollout ${document.id} of the fleet is ${document.state}. Only one can run at a time`)
+      let batches: string[][] = []
+      try {
+        checkAccepting(there, wanted.only)
+        batches = batchesOf(wanted, there)
+      } catch (error) {
+        if (!(error instanceof DeckError)) throw error
+        refusals.push(error.message)
+      }
+      return { batches, leftOut: absent.map(leftOutOf), refusals: refusals.filter((each) => each !== null) }
+    },
+
+    /** @throws {DeckError} rollout-running, not-found, forbidden, invalid-body, fleet-away */
+    async begin (wanted: Wanted, actor: string): Promise<FleetRollout> {
+      const problem = nameProblem()
+      if (problem !== null) throw new DeckError('not-possible', problem)
+      if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw notPushed(wanted.digest)
+      const present = await allMembers()
+      if (!present.isComplete) throw membersUnknown(nats.state)
+      const { there, absent } = chooseMembers(present.members, wanted.only)
+      checkAccepting(there, wanted.only)
+      const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'hold', note = null } =
+        wanted
+      const plan = { app, kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs,
+        deadlineMs, onFailure, absent: absent.map((each) => each.member), actor, note }
+      const seen = Math.max(runtime.seen.rollout, ...present.members.map((each) => each.seen.rollout))
+      return changeRollout((document) => {
+        const id = nextId(Math.max(seen, document?.id ?? 0))
+        const next = startRollout(document, { ...plan, uid: randomUUID(), id, at: isoNow() },
+          silentIn(document, present))
+        checkForgotten(document, present.members)
+        return next
+      })
+    },
+
+    /** @throws {DeckError} not-found, rollout-ended, rollout-state, fleet-away */
+    async steer (order: 'pause' | 'resume' | 'abort', actor: string): Promise<FleetRollout> {
+      const present = order === 'pause' ? { members: [], isComplete: false } : await allMembers()
+      return changeRollout((document) => {
+        if (!document) throw new DeckError('not-found', 'The fleet has had no rollout yet')
+        checkForgotten(document, present.members)
+        const by = { at: isoNow(), actor }
+        // Any other command waits for a silent member until the deadline, which holds the rollout.
+        const isGivingUp = order === 'resume' || document.state === 'held'
+        return giveUp(steerRollout(document, order, by), isGivingUp ? silentIn(document, present) : [], by)
+      })
+    },
+
+    /** Calls the listener at each change of the rollout. @returns ends it */
+    onRollout (listener: () => void): () => void {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+
+    /** what can be deployed by its digest, newest first; throws fleet-away */
+    pushed: store.list,
+
+    /** Takes a tar archive, by gzip. @throws {DeckError} fleet-away, invalid-body, payload-too-large */
+    async push (digest: string, archive: AsyncIterable<Buffer>, actor: string): Promise<Pushed & { isNew: boolean }> {
+      const current = (await runtime.newest())?.source.digest
+      return store.put(digest, archive, { actor, named: current === undefined ? [] : [current] })
+    },
+
+    /** Calls the API of the app on one member for somebody who is signed in here. */
+    ask: (name: string, order: Order, person: Person, how?: Within): Promise<Answer> =>
+      asking.ask(name, { ...order, app }, person, how),
+
+    /** The same, where a refusal is an error. */
+    obtain: (name: string, order: Omit<Order, 'headers'> & Partial<Order>, person: Person,
+      how?: Within): Promise<unknown> => asking.obtain(name, { ...order, app }, person, how),
+
+    /** What this host tells others of the app. */
+    describe: (): AppStatus => ({ app, state: state(), ...describeDeck(deck), turnOf: runtime.task?.fleet ?? null,
+      seen: runtime.seen, url }),
+
+    /** NATS is out of reach. */
+    away: runtime.away,
+    /** it is known who is silent */
+    looked: tellSilence,
+    /** whether the name of this host is its own */
+    named: runtime.named,
+
+    async close () {
+      unsubscribe()
+      runtime.close()
+      packages.close()
+      store.close()
+      await outbox.close()
+    }
   }
 
   /** @throws {DeckError} not-found */
@@ -266,10 +277,6 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     return state.isConnected && !runtime.isKnown
       ? { ...state, isConnected: false, problem: state.problem ?? 'its rollout has not been read yet' }
       : state
-  }
-
-  function describe (): AppStatus {
-    return { app, state: state(), ...describeDeck(deck), turnOf: runtime.task?.fleet ?? null, seen: runtime.seen, url }
   }
 
   function onDocument () {
