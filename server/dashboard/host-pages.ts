@@ -33,8 +33,7 @@ export const HOST_PAGES: readonly Page<Asked>[] = Object.freeze([
   // As those of a deck, see pages.ts
   { path: '/', view: 'apps', model: appsModel, hasFilters: true,
     fragments: ['notices', 'health', 'silent-hosts', 'apps-facts', 'apps-tabs', 'apps'] },
-  { path: '/fleet', view: 'host-fleet', model: hostFleetModel,
-    fragments: ['health', 'fleet-facts', 'host-fleet'] },
+  { path: '/fleet', view: 'host-fleet', model: hostFleetModel, fragments: ['health', 'fleet-facts', 'host-fleet'] },
   { path: '/history', view: 'history', hasFilters: true, model: (asked) => historyPageModel(historyOf(asked)),
     follow: (asked) => followHistory(historyOf(asked)) },
   { path: '/history/:id', view: 'event', model: eventPage },

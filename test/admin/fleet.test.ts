@@ -6,6 +6,7 @@ import { afterTurnsOf, aMember, aRollout, createFakeFleet } from '../support/fak
 import { fake } from '../support/fake.ts'
 
 const MEMBERS = [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2' })]
+const AT = '2026-01-01T12:00:00.000Z'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin',
   accept: 'application/problem+json' }
 
@@ -98,6 +99,40 @@ test('pages of the fleet that are not there say so', async (t) => {
   admin.deck.fleet = null
   assert.deepEqual(await Promise.all(['/fleet', '/fleet/rollouts/1', '/fleet/members/a-1'].map(statusOf)), [200, 409,
     409])
+})
+
+test('the lists of an app offer a choice of hosts where it is in a fleet, and what is selected is settled on all of them', async (t) => {
+  const fingerprints = ['1', '2'].map((digit) => `v1:${digit.repeat(32)}`)
+  const group = (fingerprint: string, index: number) => ({ id: index + 1, fingerprint, state: 'open', kind: 'exception',
+    cause: 'crash', errorName: 'TypeError', message: `crash ${index}`, culprit: null, count: 1, firstSeenAt: AT,
+    lastSeenAt: AT, firstRelease: 'r1', lastRelease: 'r1', lastCrash: 1, stateChangedAt: null, stateChangedBy: null,
+    goneSince: null, returnedAt: null, isNewInRelease: false, hasReturned: false })
+  const { admin, fleet } = await start(t, {
+    answer: (_member, { path }) => ({ status: 200, body: { next: null, items: path.startsWith('/crashes')
+      ? fingerprints.map(group).filter(({ fingerprint }) =>
+        !path.includes('fingerprint') || path.includes(encodeURIComponent(fingerprint))
+      )
+      : [{ slot: 1, stream: 'stdout', text: 'hello', arrivedAt: AT, place: '1o0' }] } })
+  })
+  const cookie = await admin.signIn()
+  const pageOf = async (path: string) =>
+    (await rawRequest(admin, { path, headers: { cookie, accept: 'text/html' } })).text
+  for (const list of ['crashes', 'history', 'logs']) {
+    assert.match(await pageOf(`/${list}`), /<select name="member"[^>]*>\s*<option value=""[^>]*>This one/, list)
+    assert.match(await pageOf(`/${list}?member=*`), /<option value="\*" selected>All<.*<option value="b-2">/s, list)
+  }
+  const page = await pageOf('/crashes?member=*')
+  for (const fingerprint of fingerprints)
+    assert.ok(page.includes(`name="fingerprint" value="${fingerprint}" form="crash-picks"`), fingerprint)
+  assert.match(page, /action="\/actions\/resolveFleetCrash,muteFleetCrash,reopenFleetCrash"/)
+  const { status } = await rawRequest(admin, { method: 'POST', headers: { ...FORM, cookie },
+    path: '/actions/resolveFleetCrash,muteFleetCrash,reopenFleetCrash',
+    body: `operation=muteFleetCrash&${fingerprints.map((each) => `fingerprint=${each}`).join('&')}` })
+  assert.deepEqual([status, fleet.asked.map(({ member, path }) => `${member} ${path}`).sort()], [204,
+    ['a-1', 'b-2'].flatMap((member) => [0, 1].map((id) => `${member} /crashes/${id + 1}/mute`))])
+  admin.deck.fleet = null
+  for (const list of ['crashes', 'history', 'logs'])
+    assert.doesNotMatch(await pageOf(`/${list}`), /name="member"/, list)
 })
 
 test('whoever deploys to all hosts reads first which host gets what when, and which is left out; others may not ask', async (t) => {
