@@ -91,7 +91,7 @@ function toRefusal (error: unknown): DeckError {
 
 /**
  * A shape of the API as another host may send it: with fields more, and longer texts, which are cut. Its lists have an
- * end, and its times are some.
+ * end, and its times can be read.
  */
 export function lenient<S extends z.ZodType> (schema: S, maxItems: number = MAX_ITEMS): z.ZodType<z.infer<S>> {
   return lenientOf(schema, maxItems) as z.ZodType<z.infer<S>>

@@ -154,12 +154,13 @@ export function createFold () {
       for (const group of groups) {
         const { id, count, state, lastSeenAt, lastRelease } = group
         const known = byFingerprint.get(group.fingerprint)
+        const members = known?.members ?? []
+        members.push({ member, id, count, state, lastSeenAt, lastRelease })
         const [newest, older] = known && known.lastSeenAt >= lastSeenAt ? [known, group] : [group, known]
         byFingerprint.set(group.fingerprint, { ...newest, count: count + (known?.count ?? 0),
           firstSeenAt: older && older.firstSeenAt < newest.firstSeenAt ? older.firstSeenAt : newest.firstSeenAt,
           isNewInRelease: newest.isNewInRelease || (older?.isNewInRelease ?? false),
-          hasReturned: newest.hasReturned || (older?.hasReturned ?? false),
-          members: [...known?.members ?? [], { member, id, count, state, lastSeenAt, lastRelease }] })
+          hasReturned: newest.hasReturned || (older?.hasReturned ?? false), members })
       }
       if (byFingerprint.size > 2 * MAX_FOLDED) dropOldest()
     },

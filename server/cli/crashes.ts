@@ -21,9 +21,13 @@ const GROUPS: Columns<CrashGroup> = { ID: [true, 'id'], STATE: stateOf, COUNT: [
   WHERE: 'culprit' }
 const GROUPS_OF_HOSTS: Columns<CrashOnHosts> = {
   STATE: ({ state, members }) => members.every((each) => each.state === state) ? state : 'mixed',
-  COUNT: [true, 'count'], 'LAST SEEN': 'lastSeenAt', WHAT: GROUPS.WHAT, WHERE: 'culprit',
+  COUNT: [true, 'count'],
+  'LAST SEEN': 'lastSeenAt',
+  WHAT: GROUPS.WHAT,
+  WHERE: 'culprit',
   MEMBERS: ({ members }) => members.map(({ member, count }) => `${member} (${count})`).join(', '),
-  FINGERPRINT: 'fingerprint' }
+  FINGERPRINT: 'fingerprint'
+}
 
 /** Prints the crash groups, of all hosts too, or one of them with its newest crash. */
 export async function crashesCommand (context: Context, id?: string | string[]) {
