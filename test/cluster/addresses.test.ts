@@ -1,83 +1,57 @@
 import assert from 'node:assert/strict'
-import http from 'node:http'
-import net from 'node:net'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { errorReason } from '../../server/errors.ts'
-import { runCli, startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { askPath, get } from '../support/asking.ts'
+import { startReady } from '../support/deck.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
+import { above } from '../support/event-log.ts'
 import { tempFolder } from '../support/folder.ts'
-import { busyPort, freePort } from '../support/ports.ts'
+import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
 
-/** @returns the pid that answers, or the code of the error */
-function ask (where: http.RequestOptions): Promise<string> {
-  return new Promise((resolve) => {
-    const request = http.get({ agent: false, host: '127.0.0.1', timeout: 40_000, ...where },
-      (response) => response.setEncoding('utf8').on('data', resolve)).on('timeout',
-        () => request.destroy(new Error('no answer'))).on('error', (error) => resolve(errorReason(error)))
-  })
-}
+const urlOf = (port: number) => `http://127.0.0.1:${port}`
 
 describe('where an app listens', { concurrency: 2 }, () => {
   rareTest(
-    'an app that moves when its port is busy cannot leave it in a restart: that fails, names both addresses, and the old workers go on',
+    'an app that moves when its port is busy cannot leave it: a restart fails and names both addresses, after a death it is made free for the next worker, and the next master expects its workers there',
     async (t) => {
       const port = await freePort()
-      const deck = await startDeckHere(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) } })
-      const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+      const deck = await startReady(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) } })
+      const { workers: [{ pid }] } = await deck.status()
       const { state, reason } = await deck.rollout('restart')
       assert.equal(state, 'failed')
       assert.match(String(reason),
         new RegExp(
           `^worker 2 \\(slot 1\\) listens on http://127\\.0\\.0\\.1:\\d+, but the worker before it on http://127\\.0\\.0\\.1:${port} \\(option ready\\.addresses: same\\)$`
         ))
-      assert.equal(await ask({ port }), String(pid))
+      assert.equal(await get(urlOf(port)), String(pid))
       // The one that has moved is on its way out.
-      const { app: { addresses } } = await deck.until({ ready: 1 })
-      assert.deepEqual(addresses, [`http://127.0.0.1:${port}`])
+      assert.deepEqual((await deck.until({ ready: 1 })).app.addresses, [urlOf(port)])
+
+      process.kill(Number(pid), 'SIGKILL')
+      const hasMoved = { message: /listens on .* but the worker before it on/ }
+      await deck.untilEvent('worker.draining', { worker: 3, ...hasMoved })
+      const { workers: [next], lastEventId } = await deck.until({ ready: 1 })
+      assert.equal(await get(urlOf(port)), String(next.pid))
+
+      await deck.loseMaster()
+      await deck.untilEvent('worker.draining', { id: above(lastEventId), ...hasMoved })
+      assert.equal(await get(urlOf(port)), String(next.pid), 'the worker of the dead master goes on')
     }
   )
-
-  rareTest('after its death such an app comes back where it was, as the address is made free for it', async (t) => {
-    const port = await freePort()
-    const deck = await startDeckHere(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) } })
-    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-    process.kill(pid, 'SIGKILL')
-    await deck.untilEvent(
-      ({ type, worker, message }) =>
-        type === 'worker.draining' && worker === 2 && /listens on .* but the worker before it/.test(String(message)),
-      'the worker that has moved to be sent away'
-    )
-    await deck.until({ ready: 1 })
-    assert.match(await ask({ port }), /^\d+$/)
-  })
 
   rareTest('with ready.addresses "any" it may move, and connections to the old address are refused, not left waiting',
     async (t) => {
       const port = await freePort()
-      const deck = await startDeckHere(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) },
+      const deck = await startReadyHere(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) },
         flags: ['--ready-addresses', 'any'] })
-      await deck.until({ ready: 1 })
       assert.equal((await deck.rollout('restart')).state, 'succeeded')
       const { app: { addresses: [address] } } = await deck.until({ ready: 1 })
-      assert.match(await ask({ port: new URL(address).port }), /^\d+$/)
-      await until(async () => await ask({ port }) === 'ECONNREFUSED', 'the old address to be closed')
+      assert.match(await get(address), /^\d+$/)
+      await until(async () => await get(urlOf(port)).catch(({ code }) => code) === 'ECONNREFUSED',
+        'the old address to be closed')
     })
-
-  rareTest('the next master expects its workers where those of the last one were', async (t) => {
-    const port = await freePort()
-    const deck = await startDeck(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) } })
-    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-    await deck.loseMaster()
-    await deck.untilEvent(
-      ({ type, message }) => type === 'worker.draining' && /but the worker before it on/.test(String(message)),
-      'the worker that has moved to be sent away'
-    )
-    assert.equal(await ask({ port }), String(pid), 'the worker of the dead master goes on')
-  })
 
   test('an app that looks for a free port finds the one it wants: at the start, in a restart, after a death', async (t) => {
     const port = await freePort()
@@ -93,75 +67,40 @@ describe('where an app listens', { concurrency: 2 }, () => {
     const [one] = (await deck.until({ ready: 2 })).workers
     assert.ok(!workers.some(({ pid }) => pid === one.pid))
     process.kill(one.pid, 'SIGKILL')
-    await deck.untilEvent(
-      ({ type, slot, worker }) => type === 'worker.ready' && slot === one.slot && Number(worker) > one.id,
-      'the replacement'
-    )
+    await deck.untilEvent('worker.ready', { slot: one.slot, worker: above(one.id) })
     assert.deepEqual((await deck.status()).app.addresses, here)
-    assert.match(await ask({ port }), /^\d+$/)
+    assert.match(await deck.ask(), /^\d+$/)
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
   })
 
   rareTest('whoever looks for a free port is not ready by that', async (t) => {
     const deck = await startDeckHere(t, 'looks-for-a-free-port.js', { workers: 1,
       env: { PORT: String(await freePort()), LATER: '100000' }, flags: ['--ready-timeout-ms', '4000'] })
-    const draining = await deck.untilEvent(
-      ({ type, worker }) => ['worker.draining', 'worker.ready'].includes(type) && worker === 1,
-      'the end of its time'
-    )
+    const { type } = await deck.untilEvent(['worker.draining', 'worker.ready'], { worker: 1 })
     // Its timer is all that it does: see test/cluster/no-server.test.ts.
-    assert.equal(draining.type, 'worker.ready')
+    assert.equal(type, 'worker.ready')
     assert.deepEqual((await deck.status()).app.addresses, [])
     assert.deepEqual(await deck.history('type=worker.listening'), [])
   })
 
-  rareTest('a second port that is in use fails the start with its address, as the first one does', async () => {
-    const [port, { port: second, close }] = [await freePort(), await busyPort()]
-    const app = fileURLToPath(new URL('../fixtures/listens-twice.js', import.meta.url))
-    const { code, stderr } = await runCli(['start', app, '--workers', '2', '--admin-port', '0'], {
-      env: { PORT: String(port), SECOND_PORT: String(second) },
-      cwd: tempFolder()
-    })
-    await close()
-    assert.equal(code, 1)
-    assert.match(stderr,
-      new RegExp(
-        `^clusterdeck: 127\\.0\\.0\\.1:${second} is in use \\(EADDRINUSE\\): .* \\(pid ${process.pid}.*\\) listens there; .*clusterdeck adopt --port ${second}\n$`
-      ))
-  })
-
   rareTest('a worker that listens twice is ready once it has both, and so is its successor', async (t) => {
-    const [port, second] = [await freePort(), await freePort()]
-    const deck = await startDeckHere(t, 'listens-twice.js', { workers: 1,
-      env: { PORT: String(port), SECOND_PORT: String(second) } })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, 'listens-twice.js', { workers: 1,
+      env: { PORT: String(await freePort()), SECOND_PORT: String(await freePort()) } })
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
-    const events = (await deck.history('limit=100')).reverse().filter(({ type }) =>
-      ['worker.listening', 'worker.ready'].includes(type)
-    )
+    const events = (await deck.history('limit=100&type=worker.listening,worker.ready')).reverse()
     assert.deepEqual(events.map(({ type, worker }) => `${type} ${worker}`), ['worker.listening 1', 'worker.listening 1',
       'worker.ready 1', 'worker.listening 2', 'worker.listening 2', 'worker.ready 2'])
   })
 
   rareTest('a Unix socket in the abstract namespace is shared, and rolled, as any other', async (t) => {
     const name = `clusterdeck-test-${process.pid}-${path.basename(tempFolder())}`
-    const deck = await startDeckHere(t, 'abstract-socket.js', { env: { SOCKET_NAME: name } })
-    await deck.until({ ready: 2 })
+    const deck = await startReadyHere(t, 'abstract-socket.js', { env: { SOCKET_NAME: name } })
     assert.deepEqual((await deck.status()).app.addresses, [`unix:@${name}`])
-    const answer = () =>
-      new Promise((resolve, reject) => {
-        const socket = net.connect(`\0${name}`,
-          () => socket.end('GET / HTTP/1.1\r\nHost: app\r\nConnection: close\r\n\r\n'))
-        let text = ''
-        socket.setEncoding('utf8').on('data', (chunk) => {
-          text += chunk
-        }).on('end', () => resolve(text.split('\r\n\r\n')[1])).on('error', reject)
-      })
-    const before = await answer()
-    assert.match(String(before), /^\d+$/)
+    const before = await askPath(`\0${name}`)
+    assert.match(before, /^\d+$/)
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
-    const after = await answer()
-    assert.match(String(after), /^\d+$/)
+    const after = await askPath(`\0${name}`)
+    assert.match(after, /^\d+$/)
     assert.notEqual(after, before)
   })
 })

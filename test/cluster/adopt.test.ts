@@ -14,7 +14,7 @@ import { hammer, openFreshConnections } from '../support/load.ts'
 import { freePort } from '../support/ports.ts'
 import { present } from '../support/present.ts'
 import { lacksPython } from '../support/pseudo-terminal.ts'
-import { rareTest } from '../support/rare.ts'
+import { rareOnly, rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
 
 /** A host, a deck with two workers on three sockets, and clients that keep their connections and such that do not. */
@@ -47,8 +47,7 @@ async function startBoth (t: TestContext, ofHost?: Parameters<typeof startHost>[
     /** No request has failed, and whoever answers now does so on all three sockets. */
     async checkNoneLost () {
       for (const load of [fresh, kept]) {
-        const { total, failures } = await load.stop()
-        assert.deepEqual(failures, [], `of ${total} requests`)
+        await load.checkNoneLost()
       }
       const answers = await Promise.all([get(url), askPath(path.join(place, 'app.sock')), askDatagram(port)])
       assert.ok(answers.every((answer) => Number(answer) > 0), String(answers))
@@ -88,6 +87,51 @@ async function checkGoesOn (deck: Deck, host: Host | null) {
   if (host) assert.deepEqual(remembered(host), [])
 }
 
+type Both = Awaited<ReturnType<typeof startBoth>>
+
+const GOES_ON = /the host has ended meanwhile; the deck goes on as before$/m
+const kill = (...pids: (number | null)[]) => pids.forEach((pid) => process.kill(present(pid), 'SIGKILL'))
+
+/** What happens while the host starts the workers of the deck. `says`: the command; `check`: that all is well again */
+const STRIKES: { title: string, words?: string[], env?: Record<string, string>, strike: (both: Both) => void,
+  code: number, says: RegExp, check: (both: Both) => Promise<unknown> }[] = [{
+    title: 'the host dies in the middle of it: the next master of the deck goes on',
+    strike ({ host, withdraw }) {
+      kill(host.about.pid, host.about.keeperPid)
+      withdraw('hold')
+    },
+    code: 1,
+    says: GOES_ON,
+    check: ({ deck }) => checkGoesOn(deck, null)
+  }, { title: 'the master of the host dies in the middle of it: the next master of the deck goes on',
+    strike ({ host, withdraw }) {
+      kill(host.about.pid)
+      withdraw('hold')
+    }, code: 1, says: GOES_ON, check: ({ deck, host }) => checkGoesOn(deck, host) }, {
+    title:
+      'the host hangs in the middle of it, and has no keeper: adopt ends with its time, the old workers serve on, and once that host is killed the deck goes on',
+    words: ['--timeout', '4s'],
+    env: { CLUSTERDECK_KEEPER: 'off' },
+    strike: ({ host }) => process.kill(host.about.pid, 'SIGSTOP'),
+    code: 124,
+    says: /./,
+    async check ({ host, deck, url, withdraw }) {
+      assert.equal(host.about.keeperPid, null)
+      assert.ok(Number(await get(url)) > 0)
+      withdraw('hold')
+      kill(host.about.pid)
+      await checkGoesOn(deck, null)
+    }
+  }, { title: 'its master is killed in the middle of it: the host goes on, and the keeper ends',
+    strike ({ deck, withdraw }) {
+      kill(deck.masterPid)
+      withdraw('hold')
+    }, code: 0, says: /./, async check ({ host, deck }) {
+    await deck.exited
+    assert.match(deck.output.stderr, /is in the host now/)
+    await host.untilApp('shop', ({ workers }) => workers?.ready === 2)
+  } }]
+
 describe('a deck moves into the host', { concurrency: 2 }, () => {
   test('under load, with TCP, a Unix socket and UDP: no request fails, the deck ends with code 0, and history, releases and list go on', async (t) => {
     const { host, deck, app, place, adopt, checkNoneLost } = await startBoth(t)
@@ -116,7 +160,7 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
       ),
       'how the old workers ended is known'
     )
-    const rollback = await host.request('/apps/shop/rollouts', { method: 'POST', body: { kind: 'rollback' } })
+    const rollback = await host.post('/apps/shop/rollouts', { kind: 'rollback' })
     const { state, from, to } = await host.request(`/apps/shop/rollouts/${rollback.id}?wait=60s`)
     assert.deepEqual([state, from, to], ['succeeded', 'r2', 'r1'])
     assert.equal((await adopt()).code, 1)
@@ -148,8 +192,8 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
       assert.equal(code, 2)
       assert.match(stderr,
         /^clusterdeck: name: expected one that no other app of this host has, received "shop", which has its data in .*; choose one by --name$/m)
-      const { id, path: socket, secret } = await host.request('/host/adoptions', { method: 'POST', body: {} })
-      const move = (body: object) => deck.api('/move', { method: 'POST', body: JSON.stringify(body) })
+      const { id, path: socket, secret } = await host.post('/host/adoptions', {})
+      const move = (body: object) => deck.post('/move', body)
       const wrong = await move({ path: socket, secret: 'guessed' })
       assert.deepEqual([wrong.status, wrong.body.code], [403, 'forbidden'])
       assert.equal((await host.request(`/host/adoptions/${id}`)).state, 'failed')
@@ -178,57 +222,20 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
     }
   )
 
-  for (const [whom, list] of [['the host dies', ['pid', 'keeperPid']], ['its master dies', ['pid']]] as const) {
-    rareTest(`${whom} in the middle of it: the next master of the deck goes on`, async (t) => {
-      const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
-      order('hold')
-      const adopting = adopt()
-      await untilBegun(host, deck)
-      for (const key of list) process.kill(present(host.about[key]), 'SIGKILL')
-      withdraw('hold')
-      const { code, stderr } = await adopting
-      assert.equal(code, 1)
-      assert.match(stderr, /the host has ended meanwhile; the deck goes on as before$/m)
-      await checkGoesOn(deck, list.length === 1 ? host : null)
-      await checkNoneLost()
+  for (const { title, words = [], env, strike, code, says, check } of STRIKES) {
+    rareTest(title, async (t) => {
+      const both = await startBoth(t, { env })
+      both.order('hold')
+      const adopting = both.adopt(...words)
+      await untilBegun(both.host, both.deck)
+      strike(both)
+      const received = await adopting
+      assert.equal(received.code, code, received.stderr)
+      assert.match(received.stderr, says)
+      await check(both)
+      await both.checkNoneLost()
     })
   }
-
-  rareTest(
-    'the host hangs in the middle of it, and has no keeper: adopt ends with its time, the old workers serve on, and once that host is killed the deck goes on',
-    async (t) => {
-      const { host, deck, url, adopt, order, withdraw, checkNoneLost } = await startBoth(t, {
-        env: { CLUSTERDECK_KEEPER: 'off' }
-      })
-      assert.equal(host.about.keeperPid, null)
-      order('hold')
-      const adopting = adopt('--timeout', '4s')
-      await untilBegun(host, deck)
-      process.kill(host.about.pid, 'SIGSTOP')
-      const { code, stderr } = await adopting
-      assert.equal(code, 124, stderr)
-      assert.ok(Number(await get(url)) > 0)
-      withdraw('hold')
-      process.kill(host.about.pid, 'SIGKILL')
-      await checkGoesOn(deck, null)
-      await checkNoneLost()
-    }
-  )
-
-  rareTest('its master is killed in the middle of it: the host goes on, and the keeper ends', async (t) => {
-    const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
-    order('hold')
-    const adopting = adopt()
-    await untilBegun(host, deck)
-    process.kill(deck.masterPid, 'SIGKILL')
-    withdraw('hold')
-    const { code, stderr } = await adopting
-    assert.equal(code, 0, stderr)
-    await deck.exited
-    assert.match(deck.output.stderr, /is in the host now/)
-    await host.untilApp('shop', ({ workers }) => workers?.ready === 2)
-    await checkNoneLost()
-  })
 })
 
 const PLAIN = `const http = require('http'); const answer = (_, response) => response.end(String(process.pid))
@@ -255,11 +262,12 @@ port.bind(('127.0.0.1', int(os.environ['PORT']))); port.listen(64)
 for each in [path, path, port, port]: threading.Thread(target=serve, args=(each,)).start()
 while True: time.sleep(1)`
 
-/** A host, and a plain program on a port and a path, which clients ask on connections of their own. */
-async function startPlain (t: TestContext,
-  { command = process.execPath, file = 'plain.cjs', code = PLAIN }: { command?: string, file?: string, code?: string } =
-    {})
-{
+const PROGRAMS = { plain: { command: process.execPath, file: 'plain.cjs', code: PLAIN, skip: false as string | false },
+  waits: { command: 'python3', file: 'waits.py', code: WAITING, skip: lacksPython && 'it is written in Python' } }
+
+/** A host, and a program on a port and a path, which clients ask on connections of their own. */
+async function startProgram (t: TestContext, name: keyof typeof PROGRAMS) {
+  const { command, file, code } = PROGRAMS[name]
   const [cwd, port] = [realpathSync(tempFolder()), await freePort()]
   writeFileSync(path.join(cwd, file), code)
   const host = await startHost(t)
@@ -271,18 +279,18 @@ async function startPlain (t: TestContext,
   const url = `http://127.0.0.1:${port}/`
   const fresh = openFreshConnections(t, url, { perSecond: 50 })
   await fresh.untilAnswered(20)
-  return { host, child, cwd, url,
-    adopt: (...words: string[]) => runCli(['adopt', ...words], { env: { CLUSTERDECK_HOST_DIR: host.folder } }),
+  return { host, child, cwd, url, answers: () => Promise.all([get(url), askPath(path.join(cwd, 'app.sock'))]),
+    adopt: (...words: string[]) =>
+      runCli(['adopt', ...words, '--name', name], { env: { CLUSTERDECK_HOST_DIR: host.folder } }),
     async checkNoneLost () {
-      const { total, failures } = await fresh.stop()
-      assert.deepEqual(failures, [], `of ${total} connections`)
+      await fresh.checkNoneLost()
     } }
 }
 
 test('a program that is no deck is replaced under load, on its port and its path: no connection fails, then it is asked to end', async (t) => {
-  const { host, child, cwd, url, adopt, checkNoneLost } = await startPlain(t)
+  const { host, child, cwd, url, answers, adopt, checkNoneLost } = await startProgram(t, 'plain')
   const exited = once(child, 'exit')
-  const { code, stdout, stderr } = await adopt('--port', new URL(url).port, '--name', 'plain')
+  const { code, stdout, stderr } = await adopt('--port', new URL(url).port)
   assert.equal(code, 0, stderr)
   assert.match(stdout, /^plain +The worker is ready +1\/1/m)
   assert.match(stderr,
@@ -293,84 +301,88 @@ test('a program that is no deck is replaced under load, on its port and its path
   assert.deepEqual(await exited, [null, 'SIGTERM'])
   await checkNoneLost()
   const { workers: [{ pid }] } = await host.request('/apps/plain/status')
-  assert.deepEqual([await get(url), await askPath(path.join(cwd, 'app.sock'))].map(String), [String(pid), String(pid)])
-  const { items: events } = await host.request('/apps/plain/events?limit=200')
-  assert.ok(
-    events.some(({ type, message }) =>
-      type === 'app.adopted' &&
-      message === `started in this host as plain, in the place of node plain.cjs (pid ${child.pid})`
-    )
-  )
+  assert.deepEqual(await answers(), [String(pid), String(pid)])
+  const { items: events } = await host.request('/apps/plain/events?limit=200&type=app.adopted')
+  assert.deepEqual(events.map(({ message }) => message), [
+    `started in this host as plain, in the place of node plain.cjs (pid ${child.pid})`
+  ])
 })
 
-rareTest('a program whose new workers do not get ready serves on as before, and the host has nothing of it',
+test(
+  'a program that waits in accept() and removes its path before it binds that is replaced: its new copies wait, too, and it never has a call fail before it is asked to end',
+  { skip: PROGRAMS.waits.skip },
   async (t) => {
-    const { host, child, cwd, url, adopt, checkNoneLost } = await startPlain(t)
-    writeFileSync(path.join(cwd, 'fails'), '')
-    const { code, stderr } = await adopt('--pid', String(child.pid), '--name', 'plain')
-    assert.equal(code, 1)
-    assert.match(stderr,
-      /^clusterdeck: adopt: worker 1 .*told to fail.*; node plain\.cjs \(pid \d+\) goes on as before$/m)
-    assert.equal(await get(url), String(child.pid))
-    assert.equal(await askPath(path.join(cwd, 'app.sock')), String(child.pid))
-    await checkNoneLost()
-    assert.deepEqual([await host.request('/apps'), child.exitCode], [{ items: [] }, null])
-  })
-
-describe('a program that waits in accept() and removes its path before it binds that', { skip: lacksPython }, () => {
-  const WHAT = { command: 'python3', file: 'waits.py', code: WAITING }
-
-  test('is replaced: its new copies wait, too, and it never has a call fail before it is asked to end', async (t) => {
-    const { host, child, cwd, url, adopt, checkNoneLost } = await startPlain(t, WHAT)
+    const { host, child, answers, adopt, checkNoneLost } = await startProgram(t, 'waits')
     const exited = once(child, 'exit')
-    const { code, stderr } = await adopt('--pid', String(child.pid), '--name', 'waits', '--workers', '2')
+    const { code, stderr } = await adopt('--pid', String(child.pid), '--workers', '2')
     assert.equal(code, 0, stderr)
     assert.deepEqual(await exited, [null, 'SIGTERM'])
     await checkNoneLost()
-    const { workers } = await host.request('/apps/waits/status')
-    const pids = workers.map(({ pid }) => String(pid))
-    for (const answer of [await get(url), await askPath(path.join(cwd, 'app.sock'))])
-      assert.ok(pids.includes(answer), answer)
-    await host.request('/apps/waits/rollouts', { method: 'POST', body: { kind: 'restart' } }).then(({ id }) =>
-      host.request(`/apps/waits/rollouts/${id}?wait=60s`)
-    )
-    assert.ok(!pids.includes(await askPath(path.join(cwd, 'app.sock'))))
-  })
+    const pids = (await host.request('/apps/waits/status')).workers.map(({ pid }) => String(pid))
+    for (const answer of await answers()) assert.ok(pids.includes(answer), answer)
+    const { id } = await host.post('/apps/waits/rollouts', { kind: 'restart' })
+    await host.request(`/apps/waits/rollouts/${id}?wait=60s`)
+    for (const answer of await answers()) assert.ok(!pids.includes(answer), answer)
+  }
+)
 
-  rareTest('goes on as before where its new copies fail: with its path, and with calls that wait', async (t) => {
-    const { host, child, cwd, url, adopt, checkNoneLost } = await startPlain(t, WHAT)
-    writeFileSync(path.join(cwd, 'fails'), '')
-    const { code, stderr } = await adopt('--pid', String(child.pid), '--name', 'waits')
-    assert.equal(code, 1)
-    assert.match(stderr, /told to fail.*; python3 waits\.py \(pid \d+\) goes on as before$/m)
-    for (let n = 0; n < 5; n++)
-      assert.deepEqual([await get(url), await askPath(path.join(cwd, 'app.sock'))], [String(child.pid),
-        String(child.pid)])
-    await checkNoneLost()
-    assert.deepEqual([await host.request('/apps'), child.exitCode,
-      readdirSync(cwd).filter((name) => name.includes('.sock'))], [{ items: [] }, null, ['app.sock']])
+for (const name of ['plain', 'waits'] as const) {
+  test(
+    `a program whose new copies do not get ready serves on as before, with its path, and the host has nothing of it: ${name}`,
+    { skip: rareOnly || PROGRAMS[name].skip },
+    async (t) => {
+      const { host, child, cwd, answers, adopt, checkNoneLost } = await startProgram(t, name)
+      writeFileSync(path.join(cwd, 'fails'), '')
+      const { code, stderr } = await adopt('--pid', String(child.pid))
+      assert.equal(code, 1)
+      assert.match(stderr,
+        /^clusterdeck: adopt: worker 1 .*told to fail.*; (node plain\.cjs|python3 waits\.py) \(pid \d+\) goes on as before$/m)
+      // Each of its calls may be one that waits.
+      for (let n = 0; n < 5; n++) assert.deepEqual(await answers(), [String(child.pid), String(child.pid)])
+      await checkNoneLost()
+      assert.deepEqual([await host.request('/apps'), child.exitCode, readdirSync(cwd).filter((each) =>
+        each.includes('.sock')
+      )], [{ items: [] }, null, ['app.sock']])
+    }
+  )
+}
+
+/** A PM2 of a test. `onOrder`: what its shell does with anything but a question */
+function playPm2 (onOrder: string) {
+  const home = tempFolder()
+  writeFileSync(path.join(home, 'pm2.pid'), String(process.pid))
+  writeFileSync(path.join(home, 'pm2'), `#!/bin/sh\n[ "$1" = jlist ] && exec cat '${home}/list'\n${onOrder}\n`, {
+    mode: 0o755
   })
-})
+  return { home,
+    tell: (file: string, apps: { name: string, pid: number | undefined, [more: string]: unknown }[]) =>
+      writeFileSync(path.join(home, 'list'),
+        JSON.stringify(
+          apps.map(({ name, pid, ...more }, id) => ({ name, pid,
+            pm2_env: { name, pm_id: id, status: pid === 0 ? 'stopped' : 'online', exec_mode: 'fork_mode',
+              pm_cwd: path.dirname(file), pm_exec_path: file, ...more } })
+          )
+        )),
+    adopt: (cwd: string, host: Host) =>
+      runCli(['adopt', '--pm2'], { cwd,
+        env: { CLUSTERDECK_HOST_DIR: host.folder, PM2_HOME: home, PATH: `${home}:${process.env.PATH}` } }) }
+}
 
 test('a job of PM2 between two runs moves, and PM2, which would start it again, has it no more; one that runs is left alone', async (t) => {
-  const [cwd, home, host] = [realpathSync(tempFolder()), tempFolder(), await startHost(t)]
-  writeFileSync(path.join(cwd, 'job.cjs'),
+  const [cwd, host] = [realpathSync(tempFolder()), await startHost(t)]
+  const [file, ran] = [path.join(cwd, 'job.cjs'), path.join(cwd, 'ran')]
+  const pm2 = playPm2('echo "$@" >> "$PM2_HOME/told"')
+  writeFileSync(file,
     'require(\'fs\').writeFileSync(\'ran\', [process.env.WHO, process.env.CLUSTERDECK_JOB].join(\' \')); process.stdin.on(\'data\', () => {})')
   const long = spawn(process.execPath, ['job.cjs'], { cwd, stdio: ['pipe', 'ignore', 'ignore'] })
   t.after(() => {
     long.kill('SIGKILL')
   })
-  const listed = [['night', 0], ['long', long.pid]].map(([name, pid], id) => ({ name, pid,
-    pm2_env: { name, pm_id: id, status: pid === 0 ? 'stopped' : 'online', autorestart: false,
-      cron_restart: '* * * * * *', exec_mode: 'fork_mode', pm_cwd: cwd, pm_exec_path: path.join(cwd, 'job.cjs'),
-      env: { WHO: name } } })
-  )
-  writeFileSync(path.join(home, 'list'), JSON.stringify(listed))
-  writeFileSync(path.join(home, 'pm2.pid'), String(process.pid))
-  writeFileSync(path.join(home, 'pm2'),
-    `#!/bin/sh\n[ "$1" = jlist ] && exec cat '${home}/list'\necho "$@" >> '${home}/told'\n`, { mode: 0o755 })
-  const { code, stdout, stderr } = await runCli(['adopt', '--pm2'], { cwd,
-    env: { CLUSTERDECK_HOST_DIR: host.folder, PM2_HOME: home, PATH: `${home}:${process.env.PATH}` } })
+  pm2.tell(file,
+    Object.entries({ night: 0, long: long.pid }).map(([name, pid]) => ({ name, pid, autorestart: false,
+      cron_restart: '* * * * * *', env: { WHO: name } })
+    ))
+  const { code, stdout, stderr } = await pm2.adopt(cwd, host)
   assert.equal(code, 1)
   assert.match(stdout, /^night +The worker has finished/m)
   assert.match(stderr,
@@ -378,9 +390,8 @@ test('a job of PM2 between two runs moves, and PM2, which would start it again, 
       `^clusterdeck: long: long of PM2 \\(pid ${long.pid}\\) is a job that runs at this moment: call this again once it has ended$`,
       'm'
     ))
-  assert.deepEqual([readFileSync(path.join(home, 'told'), 'utf8'), long.exitCode], ['delete 0\n', null])
-  await until(() => existsSync(path.join(cwd, 'ran')) && readFileSync(path.join(cwd, 'ran'), 'utf8') === 'night night',
-    'its first run in the host')
+  assert.deepEqual([readFileSync(path.join(pm2.home, 'told'), 'utf8'), long.exitCode], ['delete 0\n', null])
+  await until(() => existsSync(ran) && readFileSync(ran, 'utf8') === 'night night', 'its first run in the host')
 })
 
 const FROM_PM2 = `const { existsSync, writeFileSync } = require('fs')
@@ -392,9 +403,10 @@ const FROM_PM2 = `const { existsSync, writeFileSync } = require('fs')
 rareTest(
   'of several apps of PM2 each has its turn: one that fails keeps none from moving, and what PM2 restarts meanwhile finds its port free',
   async (t) => {
-    const [cwd, home, ports, host] = [realpathSync(tempFolder()), tempFolder(), { bad: await freePort(),
-      good: await freePort() }, await startHost(t)]
+    const [cwd, host] = [realpathSync(tempFolder()), await startHost(t)]
     const at = (name: string) => path.join(cwd, name)
+    const pm2 = playPm2('kill "$2"')
+    const ports = { bad: await freePort(), good: await freePort() }
     const env = { bad: { PORT: String(ports.bad), FAILS: '1' }, good: { PORT: String(ports.good) } }
     writeFileSync(at('app.cjs'), FROM_PM2)
     writeFileSync(at('clusterdeck.config.json'),
@@ -403,10 +415,6 @@ rareTest(
           Object.entries(env).map(([name, env]) => [name, { entry: 'app.cjs', workers: 1, env }])
         )
       }))
-    writeFileSync(path.join(home, 'pm2.pid'), String(process.pid))
-    writeFileSync(path.join(home, 'pm2'), `#!/bin/sh\n[ "$1" = jlist ] && exec cat '${home}/list'\nkill "$2"\n`, {
-      mode: 0o755
-    })
     const run = async (name: 'bad' | 'good') => {
       const child = spawn(process.execPath, ['app.cjs'], { cwd, env: { ...process.env, ...env[name] },
         stdio: 'ignore' })
@@ -417,17 +425,10 @@ rareTest(
       return child
     }
     const tell = (children: Record<string, ChildProcess>) =>
-      writeFileSync(path.join(home, 'list'),
-        JSON.stringify(
-          Object.entries(children).map(([name, { pid }]) => ({ name, pid,
-            pm2_env: { name, pm_id: pid, status: 'online', exec_mode: 'fork_mode', pm_cwd: cwd,
-              pm_exec_path: at('app.cjs') } })
-          )
-        ))
+      pm2.tell(at('app.cjs'), Object.entries(children).map(([name, { pid }]) => ({ name, pid, pm_id: pid })))
     const [bad, good] = await Promise.all([run('bad'), run('good')])
     tell({ bad, good })
-    const adopting = runCli(['adopt', '--pm2'], { cwd,
-      env: { CLUSTERDECK_HOST_DIR: host.folder, PM2_HOME: home, PATH: `${home}:${process.env.PATH}` } })
+    const adopting = pm2.adopt(cwd, host)
     await until(() => existsSync(at('has-begun')), 'the turn of the first')
     good.kill('SIGKILL')
     await once(good, 'exit')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import autocannon from 'autocannon'
+import { above } from '../support/event-log.ts'
 import { startDeck, type TestOwner } from '../support/deck.ts'
 import { COUNTED_BY_AUTOCANNON } from '../support/load.ts'
 import { startCollector } from '../support/otlp-receiver.ts'
@@ -105,7 +106,7 @@ async function startCounting (t: TestOwner, options?: Parameters<typeof startDec
     async endOne (end: () => unknown) {
       const { lastEventId } = await deck.status()
       await end()
-      await deck.untilEvent(({ id, type }) => id > lastEventId && type === 'worker.ready', 'the next worker')
+      await deck.untilEvent('worker.ready', { id: above(lastEventId) })
     }
   })
 }

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import { isProgram } from '../../server/run-on.js'
 import { isOldNode } from '../../server/system/app-node.ts'
 import { get } from '../support/asking.ts'
-import { startDeck } from '../support/deck.ts'
+import { startDeck, startReady } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { startHost } from '../support/host.ts'
 import { hammer, openFreshConnections } from '../support/load.ts'
@@ -94,13 +94,11 @@ describe('the Node of an app', () => {
         const other = NODES.find((node) => isOldNode(node.version) !== isOld)
         if (!other) continue
         writeFileSync(path.join(cwd, '.nvmrc'), other.version)
-        await assert.rejects(host.request(`/apps/${name}/rollouts`, { method: 'POST', body: { kind: 'deploy' } }), {
-          code: 'invalid-config'
-        })
+        await assert.rejects(host.post(`/apps/${name}/rollouts`, { kind: 'deploy' }), { code: 'invalid-config' })
       }
       for (const { name, kept, url, fresh } of apps) {
         // A kept connection of a process that is killed may have a request under way.
-        assert.deepEqual((await kept.stop()).failures, [], `${name}, kept connections`)
+        await kept.checkNoneLost()
         const { workers } = await host.request(`/apps/${name}/status`)
         await fresh.whenIdle(() => process.kill(present(workers[0].pid), 'SIGKILL'))
         await host.untilApp(name, ({ state, workers }) => state === 'running' && workers?.ready === 2)
@@ -125,9 +123,8 @@ describe('the Node of an app', () => {
       'require(\'http\').createServer((request, response) => response.end(process.version + \' \' + require(\'child_process\').execSync(\'node --version\'))).listen(0)',
       `v${other.version} # ours\n`
     )
-    const deck = await startDeck(t, path.join(folder, 'app.js'), { workers: 1, flags: ['--releases-mode', 'folder'],
+    const deck = await startReady(t, path.join(folder, 'app.js'), { workers: 1, flags: ['--releases-mode', 'folder'],
       env: { NVM_DIR: nvmFolder(), PATH: '/usr/bin:/bin' } })
-    await deck.until({ ready: 1 })
     const ask = async () => (await get(await deck.appUrl())).trim()
     assert.equal(await ask(), `v${other.version} v${other.version}`)
     writeFileSync(path.join(folder, '.nvmrc'), '99\n')
@@ -139,9 +136,7 @@ describe('the Node of an app', () => {
         path.join(folder, '.nvmrc')
       } asks for Node 99, which is not installed for this user; the app runs on Node ${process.versions.node}` })
     assert.equal(release.changed?.node, own !== other)
-    await deck.rolloutEnd(
-      (await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'rollback' }) })).body
-    )
+    await deck.rolloutEnd((await deck.post('/rollouts', { kind: 'rollback' })).body)
     await deck.loseMaster()
     await deck.until({ ready: 1 })
     assert.equal(await ask(), `v${other.version} v${other.version}`)
@@ -156,7 +151,7 @@ describe('the Node of an app', () => {
 
   test('a worker that cannot load a native module of another Node says which has built it, which runs it, and what to do', async (t) => {
     const deck = await startDeck(t, path.join(appFolder(ABI_ERROR), 'app.js'), { workers: 1 })
-    const { message } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its end')
+    const { message } = await deck.untilEvent('worker.exited')
     assert.match(String(message),
       new RegExp(
         `sharp was built by Node 20, and Node ${process.versions.node} runs it: build it again by PATH=.*npm rebuild sharp, or set the option node to 20`

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { isAlive } from '../../server/system/process-identity.ts'
 import { openApps } from '../support/apps.ts'
-import { FIXTURES, startDeck } from '../support/deck.ts'
+import { FIXTURES, startReady } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
@@ -149,9 +149,7 @@ describe('several apps', { concurrency: 3 }, () => {
   rareTest('are not listed where others could write the list, and run all the same', async (t) => {
     const [folder, dataDir] = [tempFolder(), tempFolder()]
     chmodSync(folder, 0o777)
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir,
-      env: { CLUSTERDECK_RUNTIME_DIR: folder } })
-    await deck.until({ ready: 1 })
+    await startReady(t, 'answers-with-pid.js', { workers: 1, dataDir, env: { CLUSTERDECK_RUNTIME_DIR: folder } })
     assert.deepEqual(readdirSync(folder), [])
     assert.match(readFileSync(path.join(dataDir, 'logs', 'master.log'), 'utf8'),
       /"level":40,.*"msg":"this deck is not in the list of running decks",.*which is open to others \(mode 0777, expected 0700\)/)

@@ -2,22 +2,23 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { CLI } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startReadyHere } from '../support/deck-here.ts'
 import { app } from '../support/deploys.ts'
 import { tempFolder } from '../support/folder.ts'
 import { startApp } from '../support/git-app.ts'
+import { serveHttp } from '../support/http-server.ts'
 import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 import { createReleases } from '../support/releases.ts'
 import { versionOf } from '../support/repository.ts'
-import type { AddressInfo } from 'node:net'
+
+import type { DeckClient } from '../support/deck-client.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const ACTION = parse(readFileSync(path.join(ROOT, 'action.yml'), 'utf8'))
@@ -87,10 +88,8 @@ async function startSite (t: TestContext, config: Record<string, unknown> = {},
 {
   const file = path.join(tempFolder(), 'clusterdeck.config.json')
   writeFileSync(file, JSON.stringify({ drain: { idleGraceMs: 0 }, ...config }))
-  const deck = await startDeckHere(t, entry, { workers, flags: ['--config', file] })
-  await deck.until({ ready: workers })
-  const { body: { token } } = await deck.api('/tokens', { method: 'POST',
-    body: JSON.stringify({ name: 'ci', role: 'operator' }) })
+  const deck = await startReadyHere(t, entry, { workers, flags: ['--config', file] })
+  const { body: { token } } = await deck.post('/tokens', { name: 'ci', role: 'operator' })
   return { deck, access: { url: deck.adminUrl, token } }
 }
 
@@ -100,22 +99,29 @@ function program (folder: string, name: string, script: string) {
   writeFileSync(path.join(folder, 'bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
 }
 
+/** Inputs and variables of a deploy over SSH to a deck. `before`: what the shell that plays ssh does first */
+function overSsh (deck: DeckClient, before = '') {
+  const folder = tempFolder()
+  program(folder, 'clusterdeck', `exec ${process.execPath} ${CLI} "$@" --data-dir ${deck.folder}`)
+  // As sshd does with the last word of ssh.
+  program(folder, 'ssh', `${before} for last; do :; done; exec sh -c "$last"`)
+  return { folder, variables: { PATH: `${folder}/bin:${process.env.PATH}` },
+    inputs: { 'ssh-host': 'web-1.example.com', 'ssh-user': 'deploy', 'ssh-key': 'a key',
+      'ssh-known-hosts': 'web-1.example.com ssh-ed25519 AAAA' } }
+}
+
 describe('the action', { skip, concurrency: 2 }, () => {
   test('deploys, waits, and tells the release as outputs, summary and comment', async (t) => {
     const { deck, access } = await startSite(t)
     const comments: { url: string | undefined, authorization: string | undefined, body: string }[] = []
-    const github = createServer(async (request, response) => {
+    const { url } = await serveHttp(t, async (request, response) => {
       comments.push({ url: request.url, authorization: request.headers.authorization,
         body: JSON.parse(await text(request)).body })
       response.end('{}')
-    }).listen(0, '127.0.0.1')
-    t.after(() => {
-      github.close()
     })
-    await once(github, 'listening')
     const event = path.join(tempFolder(), 'event.json')
-    const variables = { GITHUB_API_URL: `http://127.0.0.1:${(github.address() as AddressInfo).port}`,
-      GITHUB_REPOSITORY: 'acme/shop', GITHUB_SHA: '5c07e7', GITHUB_EVENT_PATH: event }
+    const variables = { GITHUB_API_URL: url, GITHUB_REPOSITORY: 'acme/shop', GITHUB_SHA: '5c07e7',
+      GITHUB_EVENT_PATH: event }
     writeFileSync(event, '{ "pull_request": { "number": 7 } }')
     const { code, outputs, summary, log } = await runAction({ ...access, 'comment-token': 'of-github' }, variables)
     assert.deepEqual([code, outputs], [0, { state: 'succeeded', rollout: '1', release: 'r2', reason: '' }], log)
@@ -136,16 +142,10 @@ describe('the action', { skip, concurrency: 2 }, () => {
         hooks: { build: { command: ['sh', '-c', 'node build.js && printf "::error::x\\r::warning::y\\nlast"'] } }
       }
     })
-    const { body: { token } } = await deck.api('/tokens', { method: 'POST',
-      body: JSON.stringify({ name: 'ci', role: 'operator' }) })
-    const folder = tempFolder()
-    program(folder, 'clusterdeck', `exec ${process.execPath} ${CLI} "$@" --data-dir ${deck.folder}`)
-    program(folder, 'ssh', 'for last; do :; done; exec sh -c "$last"')
-    const ssh = { 'ssh-host': 'web-1.example.com', 'ssh-user': 'deploy', 'ssh-key': 'a key',
-      'ssh-known-hosts': 'web-1.example.com ssh-ed25519 AAAA' }
-    const ways = [['api', { url: deck.adminUrl, token }, {}], ['ssh', ssh, {
-      PATH: `${folder}/bin:${process.env.PATH}`
-    }]] as [string, Record<string, string>, Record<string, string>][]
+    const { body: { token } } = await deck.post('/tokens', { name: 'ci', role: 'operator' })
+    const ssh = overSsh(deck)
+    const ways = [['api', { url: deck.adminUrl, token }, {}], ['ssh', ssh.inputs, ssh.variables]] as [string,
+      Record<string, string>, Record<string, string>][]
     for (const [at, [way, inputs, variables]] of ways.entries()) {
       const git = repository.commit(versionOf(way))
       const { code, outputs, log } = await runAction({ ...inputs, git }, variables)
@@ -233,19 +233,13 @@ describe('the action', { skip, concurrency: 2 }, () => {
     const { deck, access } = await startSite(t, { rollout: { minReadyMs: 600_000 } })
     const late = await runAction({ ...access, timeout: '0' })
     assert.deepEqual([late.code, late.outputs.state, late.outputs.rollout], [124, 'running', '1'], late.log)
-    await deck.api('/rollouts/1/abort', { method: 'POST' })
+    await deck.post('/rollouts/1/abort')
   })
 
   rareTest('deploys over SSH by the command there, whose shell reads no input as its own', async (t) => {
     const { deck } = await startSite(t)
-    const folder = tempFolder()
-    program(folder, 'clusterdeck', `exec ${process.execPath} ${CLI} "$@" --data-dir ${deck.folder}`)
-    // As sshd does with the last word of ssh.
-    program(folder, 'ssh',
-      `printf '%s\\n' "$@" > ${folder}/words; cat "$2" > ${folder}/key; for last; do :; done; exec sh -c "$last"`)
-    const variables = { PATH: `${folder}/bin:${process.env.PATH}` }
-    const inputs = { 'ssh-host': 'web-1.example.com', 'ssh-user': 'deploy', 'ssh-key': 'a key',
-      'ssh-known-hosts': 'web-1.example.com ssh-ed25519 AAAA' }
+    const { folder, inputs, variables } = overSsh(deck,
+      'printf \'%s\\n\' "$@" > "${0%/bin/ssh}/words"; cat "$2" > "${0%/bin/ssh}/key";')
     const note = `'; touch ${folder}/one; $(touch ${folder}/two) "`
     const { code, outputs, log } = await runAction({ ...inputs, note }, variables)
     assert.deepEqual([code, outputs], [0, { state: 'succeeded', rollout: '1', release: 'r2', reason: '' }], log)

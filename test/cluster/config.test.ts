@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
-import { startDeck, type Deck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { type Deck, startReady } from '../support/deck.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
+import { serveHttp } from '../support/http-server.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
-import type { AddressInfo } from 'node:net'
 import type { DeckClient } from '../support/deck-client.ts'
 
 // The connections of fetch() stay open, and no drain need wait for them.
@@ -32,14 +31,13 @@ async function restartsDespiteSlowRequest (deck: DeckClient) {
   await fetch(`${await deck.appUrl()}`)
   const rollout = await deck.rollout('restart')
   assert.equal(rollout.state, 'succeeded')
-  await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the exit of the old worker')
+  await deck.untilEvent('worker.exited', { worker: id })
   assert.equal(await slow, 'cut')
 }
 
 describe('a change of options while the cluster runs', () => {
   test('counts from then on, for the workers that run already', async (t) => {
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags: PATIENT })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, 'answers-with-pid.js', { workers: 1, flags: PATIENT })
     const { status, headers, body } = await change(deck, { 'drain.deadlineMs': 100 })
     assert.equal(status, 200)
     assert.equal(headers.get('etag'), (await deck.api('/config')).headers.get('etag'))
@@ -51,51 +49,23 @@ describe('a change of options while the cluster runs', () => {
       'drain.deadlineMs from 600000 to 100', { changes: [{ name: 'drain.deadlineMs', from: 600_000, to: 100 }] }])
   })
 
-  test('is refused without the state that it is based on, or with an old one, and then nothing changes', async (t) => {
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1 })
-    await deck.until({ ready: 1 })
-    const { headers } = await deck.api('/config')
-    const tag = String(headers.get('etag'))
-    assert.match(tag, /^"[\w-]{43}"$/)
-    const without = await deck.api('/config', { method: 'PATCH', body: '{"drain.deadlineMs": 1}' })
-    assert.deepEqual([without.status, without.body.code], [428, 'precondition-required'])
-    assert.equal((await change(deck, { 'drain.deadlineMs': 10_000 }, tag)).status, 200)
-    for (const old of [tag, `W/${tag}`, 'nonsense', '""']) {
-      const late = await change(deck, { 'drain.deadlineMs': 1 }, old)
-      assert.deepEqual([late.status, late.body.code], [412, 'precondition-failed'], old)
-    }
-    const wrong = await change(deck, { 'drain.deadlineMs': 1, 'drain.idleGraceMs': -1 })
-    assert.deepEqual([wrong.status, wrong.body.code, wrong.body.detail], [422, 'invalid-config',
-      'drain.idleGraceMs: expected an integer from 0 to 2147483647, received -1'])
-    const fixed = await change(deck, { dispatch: 'sticky' })
-    assert.deepEqual([fixed.status, fixed.body.code, fixed.body.detail], [409, 'not-possible',
-      'dispatch can only be set at a start'])
-    assert.equal((await change(deck, {})).status, 422)
-    assert.equal((await change(deck, { 'drain.deadlineMs': 10_000 }, '*')).status, 200)
-    assert.equal((await setting(deck, 'drain.deadlineMs')).value, 10_000)
-    assert.equal((await deck.history('type=config.changed')).length, 1, 'what changes nothing is no change')
-  })
-
+  // What refuses it is of test/admin/preconditions.test.ts and test/unit/config/settings.test.ts.
   rareTest(
     'makes the watchdog watch, the logs shorter and the alerts others, at once and without a word of their secrets',
     async (t) => {
-      const heard = createServer((_request, response) => {
+      const { server: heard, url } = await serveHttp(t, (_request, response) => {
         response.end()
-      }).listen(0, '127.0.0.1')
-      t.after(() => heard.close())
-      await once(heard, 'listening')
-      const { port } = heard.address() as AddressInfo
+      })
       const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1,
         flags: ['--watchdog-timeout-ms', '0', '--watchdog-stack', 'off'] })
       const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
       const secret = 'a secret of its own'
       const told = once(heard, 'request')
       const { status, body } = await change(deck, { 'watchdog.timeoutMs': 2000, 'logs.maxBytes': 65_536,
-        alerts: [{ kind: 'webhook', url: `http://127.0.0.1:${port}/`, secret, events: ['worker.unresponsive'] }] })
+        alerts: [{ kind: 'webhook', url, secret, events: ['worker.unresponsive'] }] })
       assert.equal(status, 200)
       process.kill(pid, 'SIGSTOP')
-      const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
-        'the end of the worker that does not answer')
+      const exit = await deck.untilEvent('worker.exited', { worker: id })
       assert.equal(exit.cause, 'hung')
       await told
       const [event] = await deck.history('type=config.changed')
@@ -103,9 +73,7 @@ describe('a change of options while the cluster runs', () => {
       assert.deepEqual(event.detail?.changes?.find(({ name }) => name === 'alerts'), { name: 'alerts', from: null,
         to: null })
       assert.ok(!JSON.stringify([body, event]).includes(secret))
-      const wrong = await change(deck, {
-        alerts: [{ kind: 'webhook', url: `http://127.0.0.1:${port}/`, secret: 'too short' }]
-      })
+      const wrong = await change(deck, { alerts: [{ kind: 'webhook', url, secret: 'too short' }] })
       assert.deepEqual([wrong.status, wrong.body.code], [422, 'invalid-config'])
       assert.match(String(wrong.body.detail), /^alerts: expected a list of .*; wrong is alerts\[0\]\.secret$/)
     }
@@ -120,8 +88,7 @@ describe('a change of options while the cluster runs', () => {
       const url = await deck.appUrl()
       for (let asked = 0; asked < 3; asked++) await (await fetch(url)).text()
       assert.equal((await change(deck, { 'recycle.maxRequests': 3 })).status, 200)
-      const due = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
-        'the end of the worker that has begun as many already')
+      const due = await deck.untilEvent('worker.exited', { worker: id })
       assert.equal(due.cause, 'max-requests')
 
       assert.equal((await change(deck, { 'recycle.maxRequests': 0, 'crash.graceMs': 5000 })).status, 200)
@@ -133,8 +100,7 @@ describe('a change of options while the cluster runs', () => {
   )
 
   rareTest('outlives the death of a master, an upgrade and a stop', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: PATIENT })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, flags: PATIENT })
     assert.equal((await change(deck, { 'drain.deadlineMs': 100 })).status, 200)
     const tag = (await deck.api('/config')).headers.get('etag')
     await deck.loseMaster()
@@ -142,7 +108,7 @@ describe('a change of options while the cluster runs', () => {
     assert.equal((await deck.api('/config')).headers.get('etag'), tag)
     await restartsDespiteSlowRequest(deck)
 
-    await deck.api('/upgrade', { method: 'POST', body: '{}' })
+    await deck.post('/upgrade', {})
     await deck.meetNext()
     await deck.untilStatus(({ readyWorkers, upgrade }) => readyWorkers === 1 && upgrade === null, 'the next master')
     const { value, source } = await setting(deck, 'drain.deadlineMs')
@@ -155,20 +121,4 @@ describe('a change of options while the cluster runs', () => {
     const kept = await setting(again, 'drain.deadlineMs')
     assert.deepEqual([kept.value, kept.source], [100, 'operator'])
   })
-})
-
-test('a size that somebody else has changed meanwhile is not overwritten, where the caller says what it knows', async (t) => {
-  const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1 })
-  await deck.until({ ready: 1 })
-  const scale = (workers: number, headers = {}) =>
-    deck.api('/scale', { method: 'PUT', body: JSON.stringify({ workers }), headers })
-  const { headers, body } = await deck.api('/scale')
-  assert.deepEqual(body, { desiredWorkers: 1 })
-  const tag = String(headers.get('etag'))
-  const { status, headers: changed } = await scale(2, { 'if-match': tag })
-  assert.equal(status, 200)
-  const late = await scale(3, { 'if-match': tag })
-  assert.deepEqual([late.status, late.body.code, (await deck.status()).desiredWorkers], [412, 'precondition-failed', 2])
-  assert.equal((await scale(1, { 'if-match': String(changed.get('etag')) })).status, 200)
-  assert.equal((await scale(2)).status, 200)
 })

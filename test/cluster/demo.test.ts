@@ -1,22 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import http from 'node:http'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { after, before, describe, test, type TestContext } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { runCli, startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startReadyHere } from '../support/deck-here.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import type { Readable } from 'node:stream'
-import type { DeckEvent } from '../../server/events/stream.ts'
-import type { DeckClient } from '../support/deck-client.ts'
 
 const DEMO = fileURLToPath(new URL('../../workers/demo/app.js', import.meta.url))
+const ON_ITS_OWN = { PORT: '0', HOST: '127.0.0.1' }
 // Says where the demo listens, which it does not do itself.
 const ANNOUNCE = `data:text/javascript,${
   encodeURIComponent(`
@@ -33,10 +28,8 @@ describe('the demo app, as one process', () => {
   let url: string
 
   before(async () => {
-    child = spawn(process.execPath, ['--import', ANNOUNCE, DEMO], {
-      env: { ...process.env, PORT: '0', HOST: '127.0.0.1' },
-      stdio: ['ignore', 'pipe', 'ignore']
-    })
+    child = spawn(process.execPath, ['--import', ANNOUNCE, DEMO], { env: { ...process.env, ...ON_ITS_OWN },
+      stdio: ['ignore', 'pipe', 'ignore'] })
     const [port] = await once(createInterface(child.stdout as Readable), 'line')
     url = `http://127.0.0.1:${port}`
   })
@@ -101,17 +94,16 @@ describe('the demo app, as one process', () => {
     assert.ok(performance.now() - began >= 75)
   })
 
-  for (const where of ['/fib?n=41', '/fib?n=-1', '/fib?n=x', '/fib?n=', '/fib?n=1e1', '/work?loops=1000000001',
-    '/slow?ms=soon', '/payload?bytes=100000001', '/payload?bytes=1.5', '/stream?chunks=%F0', '/leak?bytes=x'])
-  {
-    test(`${where} is refused with 400`, async () => {
+  test('a parameter that is out of its bounds is refused with 400', async () => {
+    for (const where of ['/fib?n=41', '/fib?n=-1', '/fib?n=x', '/fib?n=', '/fib?n=1e1', '/work?loops=1000000001',
+      '/slow?ms=soon', '/payload?bytes=100000001', '/payload?bytes=1.5', '/stream?chunks=%F0', '/leak?bytes=x'])
+    {
       const { status, body } = await get(where)
-      assert.equal(status, 400)
       const { error, message } = JSON.parse(body)
-      assert.equal(error, 'bad-parameter')
+      assert.deepEqual([status, error], [400, 'bad-parameter'], where)
       assert.match(message, /: expected an integer from 0 to \d+, received "/)
-    })
-  }
+    }
+  })
 
   test('what is not there is a 404 in JSON, names of every object included', async () => {
     for (const where of ['/nothing', '/fib/', '//', '/constructor', '/__proto__', '/%']) {
@@ -129,71 +121,28 @@ describe('the demo app, as one process', () => {
 })
 
 test('/explode answers, then kills its worker, and the cluster replaces it', async (t) => {
-  const { deck, url } = await runDemo(t, startDeckHere)
-  const { pid, worker, slot, release } = await getJson(`${url}/explode`)
+  const deck = await startReadyHere(t, DEMO, { env: ON_ITS_OWN })
+  const { pid, worker, slot, release } = JSON.parse(await deck.ask('/explode'))
   assert.equal(release, 'r1')
-  const exited = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker,
-    'the exploded worker to be gone')
+  const exited = await deck.untilEvent('worker.exited', { worker })
   assert.deepEqual([exited.cause, exited.code, exited.pid, exited.slot], ['crash', 1, pid, slot])
   assert.match(String(exited.message), /the demo exploded, as it was asked to/)
   await deck.until({ ready: 2 })
 })
 
 rareTest('/hang takes its worker alone: the other one answers', async (t) => {
-  const { deck, url } = await runDemo(t, startDeckHere)
+  const deck = await startReadyHere(t, DEMO, { env: ON_ITS_OWN })
   // node answers "100 Continue" right before it calls the handler: from then on that worker accepts nobody.
-  const hanging = http.get(`${url}/hang`, { agent: false, headers: { expect: '100-continue' } }).on('error', () => {})
+  const hanging = http.get(`${await deck.appUrl()}/hang`, { agent: false, headers: { expect: '100-continue' } }).on(
+    'error',
+    () => {}
+  )
   hanging.flushHeaders()
   await once(hanging, 'continue')
-  const answers = await Promise.all(Array.from({ length: 10 }, () => getJson(url)))
-  assert.equal(new Set(answers.map(({ pid }) => pid)).size, 1)
+  const pids = new Set(await Promise.all(Array.from({ length: 10 }, async () => JSON.parse(await deck.ask()).pid)))
+  assert.equal(pids.size, 1)
   hanging.destroy()
-  const { workers } = await deck.status()
-  const stuck = workers.find(({ pid }) => pid !== answers[0].pid)
+  const stuck = (await deck.status()).workers.find(({ pid }) => !pids.has(pid))
   process.kill(present(stuck?.pid), 'SIGKILL')
-  await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === stuck?.id,
-    'the hung worker to be gone')
+  await deck.untilEvent('worker.exited', { worker: stuck?.id })
 })
-
-rareTest('the whole command line, on a running master', async (t) => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'clusterdeck-demo-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  const { deck, url } = await runDemo(t, startDeck, folder)
-  const cli = (...args: string[]) => runCli([...args, '--data-dir', folder])
-
-  assert.match((await cli('status')).stdout, /2 of 2 ready/)
-  assert.deepEqual(
-    await cli('deploy', '--wait', '--note', 'by test').then((
-      { code, stdout }
-    ) => [code, stdout.replace(/in [\d.]+ m?s:/, 'in time:')]),
-    [0, 'rollout 1 (deploy) succeeded in time: 2 of 2 workers replaced\n']
-  )
-  assert.equal((await getJson(url)).release, 'r2')
-  assert.equal(JSON.parse((await cli('restart', '--wait', '--json')).stdout).state, 'succeeded')
-  assert.deepEqual(await cli('scale', '3', '--wait').then(({ code, stdout }) => [code, stdout]), [0,
-    '3 workers are ready\n'])
-  const { items }: { items: DeckEvent[] } = JSON.parse(
-    (await cli('history', '--type', 'rollout.started', '--json')).stdout
-  )
-  assert.deepEqual(items.map(({ rollout, actor, detail }) => [rollout, actor, detail?.kind]), [[2, 'the owner\'s token',
-    'restart'], [1, 'the owner\'s token', 'deploy']])
-  assert.deepEqual(await cli('stop').then(({ code, stdout }) => [code, stdout]), [0, 'stopped\n'])
-  assert.deepEqual(await deck.exited, { code: 0, signal: null })
-  assert.equal((await cli('status')).code, 5)
-})
-
-type Answer = { pid: number, worker: number, slot: number, release: string }
-
-/** On a connection of its own. */
-async function getJson (url: string): Promise<Answer> {
-  return await (await fetch(url, { headers: { connection: 'close' } })).json() as Answer
-}
-
-async function runDemo<D extends DeckClient> (t: TestContext,
-  start: (t: TestContext, app: string, options: { env: Record<string, string>, dataDir?: string }) => Promise<D>,
-  dataDir?: string)
-{
-  const deck = await start(t, DEMO, { env: { PORT: '0', HOST: '127.0.0.1' }, dataDir })
-  await deck.until({ ready: 2 })
-  return { deck, url: await deck.appUrl() }
-}

@@ -3,21 +3,17 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
 import type { DeckClient } from '../support/deck-client.ts'
 
 /** @returns what has become of it, and the file */
 async function diagnose (deck: DeckClient, body: { kind: string, durationMs?: number }) {
-  const { status, headers, body: started } = await deck.api('/workers/1/diagnostics', { method: 'POST',
-    body: JSON.stringify(body) })
+  const { status, headers, body: started } = await deck.post('/workers/1/diagnostics', body)
   assert.equal(status, 202, JSON.stringify(started))
   assert.equal(headers.get('location'), `/api/v1/diagnostics/${started.id}`)
-  await deck.untilEvent(
-    ({ type, detail }) => /^diagnostics\.(finished|failed)$/.test(type) && detail?.id === started.id,
-    `the end of ${body.kind}`
-  )
+  await deck.untilEvent(['diagnostics.finished', 'diagnostics.failed'], { detail: { id: started.id } })
   const { body: item } = await deck.api(`/diagnostics/${started.id}`)
   const response = await fetch(`${deck.adminUrl}/api/v1/diagnostics/${started.id}/file`, {
     headers: { authorization: `Bearer ${deck.token}` }
@@ -27,9 +23,8 @@ async function diagnose (deck: DeckClient, body: { kind: string, durationMs?: nu
 
 describe('diagnostics', { concurrency: true }, () => {
   test('a look into a worker: profile, snapshot, statistics and report, to be downloaded, without the environment', async (t) => {
-    const deck = await startDeckHere(t, 'hangs.js', { workers: 1, flags: ['--watchdog-timeout-ms', '2000'],
+    const deck = await startReadyHere(t, 'hangs.js', { workers: 1, flags: ['--watchdog-timeout-ms', '2000'],
       env: { DATABASE_PASSWORD: 'a-secret-of-the-app' } })
-    await deck.until({ ready: 1 })
     const url = await deck.appUrl()
     const profiling = new AbortController()
     const busy = (async () => {
@@ -76,8 +71,7 @@ describe('diagnostics', { concurrency: true }, () => {
   })
 
   rareTest('one at a time per worker, and one whose worker dies fails', async (t) => {
-    const deck = await startDeckHere(t, 'hangs.js')
-    await deck.until({ ready: 2 })
+    const deck = await startReadyHere(t, 'hangs.js')
     const order = { method: 'POST', body: JSON.stringify({ kind: 'cpu-profile', durationMs: 60_000 }) }
     assert.equal((await deck.api('/workers/1/diagnostics', order)).status, 202)
     const second = await deck.api('/workers/1/diagnostics', order)
@@ -85,14 +79,13 @@ describe('diagnostics', { concurrency: true }, () => {
     assert.equal((await deck.api('/workers/2/diagnostics', order)).status, 202)
     assert.equal((await deck.api('/diagnostics/1', { method: 'DELETE' })).status, 409)
     assert.equal((await deck.api('/diagnostics/1/file')).status, 404)
-    await deck.api('/workers/1/kill', { method: 'POST' })
-    const { detail } = await deck.untilEvent(({ type }) => type === 'diagnostics.failed', 'the failure')
+    await deck.post('/workers/1/kill')
+    const { detail } = await deck.untilEvent('diagnostics.failed')
     assert.deepEqual([detail?.id, detail?.state, detail?.error], [1, 'failed', 'the worker ended before it was done'])
   })
 
   rareTest('from the command line, with a warning, into a file of its own', async (t) => {
-    const deck = await startDeckHere(t, 'hangs.js', { workers: 1, flags: ['--diagnostics-max-files', '2'] })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, 'hangs.js', { workers: 1, flags: ['--diagnostics-max-files', '2'] })
     const cwd = tempFolder()
     const cli = (...args: string[]) => runCliHere(['diagnose', '1', '--data-dir', deck.folder, ...args], { cwd })
     const snapshot = await cli('--kind', 'heap-snapshot', '--output', 'now.heapsnapshot')

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { createKeepAlives } from '../long-lived/clients/keep-alive.ts'
 import { runCliHere } from '../support/cli-here.ts'
-import { startDeckHere, type DeckHere } from '../support/deck-here.ts'
+import { type DeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareOnly } from '../support/rare.ts'
 import { withoutNativeCalls } from '../support/service-manager.ts'
@@ -21,8 +21,7 @@ test('connections that come one by one go to each worker in turn, and past one t
   skip: skip || withoutNativeCalls
 }, async (t) => {
   const folder = tempFolder()
-  const deck = await startDeckHere(t, 'hangs.js', { workers: WORKERS, env: { FOLDER: folder } })
-  await deck.until({ ready: WORKERS })
+  const deck = await startReadyHere(t, 'hangs.js', { workers: WORKERS, env: { FOLDER: folder } })
   await untilSpread(deck, true)
   assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch shared, even$/m)
   const { port } = new URL(await deck.appUrl())
@@ -43,8 +42,7 @@ test('connections that come one by one go to each worker in turn, and past one t
 
 test('serves, and says that it is uneven, where workers may load nothing native', { skip: skip || rareOnly },
   async (t) => {
-    const deck = await startDeckHere(t, 'hangs.js', { flags: ['--exec-argv=--no-addons'] })
-    await deck.until({ ready: 2 })
+    const deck = await startReadyHere(t, 'hangs.js', { flags: ['--exec-argv=--no-addons'] })
     await untilSpread(deck, false)
     assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout,
       /^dispatch shared, uneven: that takes Linux and the optional package koffi$/m)
@@ -56,8 +54,7 @@ test(
   { skip: skip || rareOnly },
   async (t) => {
     const folder = tempFolder()
-    const deck = await startDeckHere(t, 'hangs.js', { env: { FOLDER: folder } })
-    await deck.until({ ready: 2 })
+    const deck = await startReadyHere(t, 'hangs.js', { env: { FOLDER: folder } })
     const port = new URL(await deck.appUrl()).port
     const held = ask(await connect(t, port), '/held')
     await until(() => existsSync(path.join(folder, 'held')), 'one to be busy')

@@ -7,8 +7,7 @@ import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { openSqlite, SQLITE } from '../../db/sqlite.ts'
 import { startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
-import { deploy, roll } from '../support/deploys.ts'
+import { startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { doctor, typeIn, wordsOf } from '../support/mend.ts'
 import { rareTest } from '../support/rare.ts'
@@ -58,16 +57,14 @@ test('what is proposed for an app in its working folder makes a deploy come back
   const after = await doctor(['./app.js', '--data-dir', dataDir, ...flags], { cwd: folder })
   assert.deepEqual([after.of('in-place')?.severity, after.of('unshared-files')?.severity], ['ok', 'ok'])
 
-  const deck = await startDeckHere(t, path.join(folder, 'app.js'), { workers: 1, dataDir,
+  const deck = await startReadyHere(t, path.join(folder, 'app.js'), { workers: 1, dataDir,
     flags: [...flags, '--drain-idle-grace-ms', '100'], cwd: folder })
-  await deck.until({ ready: 1 })
-  const ask = async (route = '/') =>
-    await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).json()
+  const ask = async (route?: string) => JSON.parse(await deck.ask(route))
   await ask('/order')
   writeFileSync(path.join(folder, 'app.js'), shop('two'))
-  assert.equal((await deploy(deck)).state, 'succeeded')
+  assert.equal((await deck.rollout('deploy')).state, 'succeeded')
   assert.deepEqual(await ask('/order'), { version: 'two', orders: 2 })
-  assert.equal((await roll(deck, { kind: 'rollback', release: 'r1' })).state, 'succeeded')
+  assert.equal((await deck.rollout({ kind: 'rollback', release: 'r1' })).state, 'succeeded')
   assert.deepEqual(await ask(), { version: 'one', orders: 2 })
   const running = await doctor(['--data-dir', dataDir], { cwd: folder })
   assert.deepEqual([running.report.isRunning, running.of('in-place')?.severity, running.of('unshared-files')?.severity],
@@ -123,7 +120,7 @@ rareTest('what an app has written into the folder of its release is brought back
       flags: ['--releases-mode', 'folder', ...flags], cwd: folder })
   const deck = await start([])
   await deck.until({ ready: 1 })
-  await fetch(new URL('/order', await deck.appUrl()))
+  await deck.ask('/order')
   const before = await doctor([], { cwd: folder })
   assert.deepEqual([before.of('unshared-files')?.severity, before.of('keeper')?.severity], ['error', 'ok'])
   const [command, option] = before.of('unshared-files')?.mend ?? []
@@ -133,7 +130,7 @@ rareTest('what an app has written into the folder of its release is brought back
 
   const next = await start(wordsOf(option.text))
   await next.until({ ready: 1 })
-  assert.deepEqual(await (await fetch(await next.appUrl())).json(), { version: 'one', orders: 1 })
+  assert.deepEqual(JSON.parse(await next.ask()), { version: 'one', orders: 1 })
   assert.equal((await doctor([], { cwd: folder })).of('unshared-files')?.severity, 'ok')
 })
 
@@ -148,15 +145,13 @@ http.createServer((request, response) => {
 if (process.argv.includes('--warm')) isWarm = true
 `)
   const dataDir = tempFolder()
-  const deck = await startDeckHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir, cwd: folder })
-  await deck.until({ ready: 1 })
-  for (const route of ['/', '/', '/warm', '/']) await fetch(new URL(route, await deck.appUrl()))
+  const deck = await startReadyHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir, cwd: folder })
+  for (const route of ['/', '/', '/warm', '/']) await deck.ask(route)
   const { mend } = await untilChecked(['--data-dir', dataDir], folder, 'readiness', 'warning')
   assert.deepEqual(mend.map(({ text }) => text), ['--ready-path /healthz'])
   await deck.stop()
-  const next = await startDeckHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir, flags: wordsOf(mend[0].text),
+  await startReadyHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir, flags: wordsOf(mend[0].text),
     args: ['--warm'], cwd: folder })
-  await next.until({ ready: 1 })
   assert.equal((await doctor(['--data-dir', dataDir], { cwd: folder })).of('readiness')?.severity, 'ok')
 })
 
@@ -177,11 +172,10 @@ http.createServer((request, response) => { if (request.url === '/slow') response
   else response.end() }).listen(0)
 `)
   const dataDir = tempFolder()
-  const deck = await startDeckHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir,
+  const deck = await startReadyHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir,
     flags: ['--drain-deadline-ms', '200', '--ready-path', '/'], cwd: folder })
-  await deck.until({ ready: 1 })
   const slow = await fetch(new URL('/slow', await deck.appUrl()))
-  await deploy(deck)
+  await deck.rollout('deploy')
   await assert.rejects(slow.text())
   const { mend } = await untilChecked(['--data-dir', dataDir], folder, 'drain', 'error')
   assert.deepEqual(mend.map(({ text }) => text), ['--drain-deadline-ms 4000'])

@@ -7,14 +7,16 @@ import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import WebSocket from 'ws'
 import { once } from 'node:events'
-import { startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startDeck, startReady } from '../support/deck.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import { metric } from '../support/vitals.ts'
 import type { LeftProcess } from '../../server/lifecycle/state.ts'
+import type { DeckClient } from '../support/deck-client.ts'
+import type { TestOwner } from '../support/deck.ts'
 
 describe('drain', { concurrency: 3 }, () => {
   test('a response that takes longer than every grace period while its worker is replaced arrives whole; of several requests on their way over one connection all are answered, and the last answer says close', async (t) => {
@@ -32,9 +34,7 @@ describe('drain', { concurrency: 3 }, () => {
     await once(pipelined, 'connect')
     // All are with the worker once a later one is answered: connections are accepted in order.
     await keepAliveGet(url, new http.Agent()).response
-    const rolling = deck.rollout('deploy')
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
-      'the drain of the old worker')
+    const { rolled } = await beginDrain(deck, 'deploy')
     await new Promise((resolve) => setTimeout(resolve, 2 * graceMs))
     assert.deepEqual(await deck.history('type=worker.exited'), [])
     await writeFile(gate, '')
@@ -44,10 +44,9 @@ describe('drain', { concurrency: 3 }, () => {
     const answers = (await text(pipelined)).split('HTTP/1.1 200 OK').slice(1)
     assert.deepEqual(answers.map((answer) => /^connection: (.+)\r$/im.exec(answer)?.[1]), ['keep-alive', 'keep-alive',
       'close'])
-    const rollout = await rolling
+    const rollout = await rolled
     assert.equal(rollout.state, 'succeeded', rollout.reason ?? undefined)
-    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1,
-      'the exit of the old worker')
+    const exit = await deck.untilEvent('worker.exited', { worker: 1 })
     assert.deepEqual([exit.code, exit.signal, exit.cause], [0, null, 'deploy'])
   })
 
@@ -66,90 +65,70 @@ describe('drain', { concurrency: 3 }, () => {
         const timer = setInterval(() => existsSync(process.env.GATE) && (clearInterval(timer), response.end(heard.join())), 10)
       }).listen(0)
     `)
-    const deck = await startDeckHere(t, file, { workers: 1, env: { GATE: gate },
+    const deck = await startReadyHere(t, file, { workers: 1, env: { GATE: gate },
       flags: ['--drain-deadline-ms', '61000'] })
-    await deck.until({ ready: 1 })
     const slow = keepAliveGet(await deck.appUrl())
     await slow.sent
-    const rolling = deck.rollout('restart')
-    const { detail } = await deck.untilEvent(({ type, worker }) => type === 'worker.message' && worker === 1,
-      'the word of the app')
+    const { rolled } = await beginDrain(deck)
+    const { detail } = await deck.untilEvent('worker.message', { worker: 1 })
     assert.deepEqual(detail?.data, [61_000, 'draining', 'master', 61_000])
-    await deck.untilEvent(
-      ({ type, message }) =>
-        type === 'unexpected' && String(message).includes('has thrown at "draining": Error: no such order'),
-      'the fault of the listener'
-    )
+    await deck.untilEvent('unexpected', { message: /has thrown at "draining": Error: no such order/ })
     await writeFile(gate, '')
     assert.equal(String((await slow.response).body), '61000,draining,master,61000')
-    assert.equal((await rolling).state, 'succeeded')
+    assert.equal((await rolled).state, 'succeeded')
   })
 
   rareTest('an answer that is known but not yet read by its client is not cut after the grace period', async (t) => {
     const graceMs = 100
-    const port = await freePort()
-    const deck = await startDeckHere(t, 'serves-every-way.js', { workers: 1,
-      env: { PORTS: `${port},0,0,0`, LEDGER: path.join(tempFolder(), 'ledger') },
-      flags: ['--drain-idle-grace-ms', String(graceMs)] })
-    await deck.until({ ready: 1 })
+    const { deck, url } = await startEveryWay(t, graceMs)
     const bytes = 20_000_000
     const agent = new http.Agent({ keepAlive: true })
     t.after(() => agent.destroy())
-    const [response] = await once(http.get(`http://127.0.0.1:${port}/download?bytes=${bytes}`, { agent }),
-      'response') as [http.IncomingMessage]
-    const rolling = deck.rollout('restart')
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
-      'the drain of the old worker')
+    const [response] = await once(http.get(`${url}/download?bytes=${bytes}`, { agent }), 'response') as [
+      http.IncomingMessage
+    ]
+    const { rolled } = await beginDrain(deck)
     await new Promise((resolve) => setTimeout(resolve, 10 * graceMs))
     let read = 0
     for await (const chunk of response) read += chunk.length
     assert.equal(read, bytes)
-    assert.equal((await rolling).state, 'succeeded')
+    assert.equal((await rolled).state, 'succeeded')
   })
 
   rareTest(
     'a connection whose answer ends late in a drain is kept for a grace period of its own, as is one that sends half a request',
     async (t) => {
       const graceMs = 4000
-      const port = await freePort()
-      const deck = await startDeckHere(t, 'serves-every-way.js', { workers: 1,
-        env: { PORTS: `${port},0,0,0`, LEDGER: path.join(tempFolder(), 'ledger') },
-        flags: ['--drain-idle-grace-ms', String(graceMs)] })
-      await deck.until({ ready: 1 })
+      const { deck, port, url } = await startEveryWay(t, graceMs)
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
       t.after(() => agent.destroy())
-      const late = keepAliveGet(`http://127.0.0.1:${port}/events?count=3&ms=${graceMs / 2}`, agent)
+      const late = keepAliveGet(`${url}/events?count=3&ms=${graceMs / 2}`, agent)
       await late.sent
       const half = net.connect({ port, host: '127.0.0.1' })
       half.write('GET / HTTP/1.1\r\nHost: app\r\n\r\n')
       assert.match(String((await once(half, 'data'))[0]), /connection: keep-alive/i)
-      const rolling = deck.rollout('restart')
-      await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
-        'the drain of the old worker')
+      const { rolled } = await beginDrain(deck)
       await new Promise((resolve) => setTimeout(resolve, graceMs / 2))
       half.write('GET / HTTP/1.1\r\n')
       assert.match(String((await late.response).headers.connection), /keep-alive/)
       await new Promise((resolve) => setTimeout(resolve, graceMs / 2))
-      const { isReused, headers } = await keepAliveGet(`http://127.0.0.1:${port}/`, agent).response
+      const { isReused, headers } = await keepAliveGet(url, agent).response
       assert.deepEqual([isReused, headers.connection], [true, 'close'])
       half.write('Host: app\r\n\r\n')
       assert.match(await text(half), /connection: close/i)
-      assert.equal((await rolling).state, 'succeeded')
+      assert.equal((await rolled).state, 'succeeded')
     }
   )
 
   rareTest('what a client sends before it has read that the connection ends is not begun, and does not reset it',
     async (t) => {
-      const deck = await startDeckHere(t, 'tells-who-asked.js', { workers: 1 })
-      await deck.until({ ready: 1 })
+      const deck = await startReadyHere(t, 'tells-who-asked.js', { workers: 1 })
       const url = new URL(await deck.appUrl())
       const socket = net.connect({ port: Number(url.port), host: '127.0.0.1', allowHalfOpen: true })
       const ask = () => socket.write('GET / HTTP/1.1\r\nHost: app\r\n\r\n')
       ask()
       assert.match(String((await once(socket, 'data'))[0]), /connection: keep-alive/i)
-      const rolling = deck.rollout('restart')
-      await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
-        'the drain of the old worker')
+      const { rolled } = await beginDrain(deck)
       ask()
       let last = ''
       socket.on('data', (chunk) => {
@@ -163,42 +142,35 @@ describe('drain', { concurrency: 3 }, () => {
       socket.end()
       await once(socket, 'close')
       assert.deepEqual(last.match(/^(HTTP|connection: \w+)/gim), ['HTTP', 'Connection: close'])
-      assert.equal((await rolling).state, 'succeeded')
+      assert.equal((await rolled).state, 'succeeded')
     })
 
   test('an idle keep-alive connection is kept for the grace period, and is answered in it', async (t) => {
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1,
+    const deck = await startReadyHere(t, 'answers-with-pid.js', { workers: 1,
       flags: ['--drain-idle-grace-ms', '60000'] })
-    await deck.until({ ready: 1 })
     const url = await deck.appUrl()
     const agent = new http.Agent({ keepAlive: true })
     const first = await keepAliveGet(url, agent).response
-    await deck.api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
-      'the drain of the old worker')
+    await beginDrain(deck)
     const second = await keepAliveGet(url, agent).response
     assert.equal(second.isReused, true)
     assert.equal(JSON.parse(second.body).pid, JSON.parse(first.body).pid,
       'the lame duck answers what comes on the old connection')
     assert.equal(second.headers.connection, 'close')
-    await deck.untilEvent(({ type }) => type === 'rollout.succeeded',
-      'the end of the rollout, long before the grace period is over')
+    await deck.untilEvent('rollout.succeeded')
     agent.destroy()
   })
 
   rareTest('an app that says keep-alive itself does not have the last word', async (t) => {
-    const deck = await startDeckHere(t, 'says-keep-alive-itself.js', { workers: 1,
+    const deck = await startReadyHere(t, 'says-keep-alive-itself.js', { workers: 1,
       flags: ['--drain-idle-grace-ms', '60000'] })
-    await deck.until({ ready: 1 })
     const url = await deck.appUrl()
     const ways = ['/set', '/object', '/list', '/pairs'].map((way) => ({ way,
       agent: new http.Agent({ keepAlive: true, maxSockets: 1 }) })
     )
     for (const { way, agent } of ways)
       assert.match(String((await keepAliveGet(`${url}${way}`, agent).response).headers.connection), /keep-alive/i)
-    await deck.api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
-      'the drain of the old worker')
+    await beginDrain(deck)
     for (const { way, agent } of ways) {
       const begunAt = performance.now()
       let answer
@@ -209,13 +181,11 @@ describe('drain', { concurrency: 3 }, () => {
       assert.deepEqual([isReused, headers.connection, headers['x-way']], [true, 'close',
         ['/list', '/pairs'].includes(way) ? way.slice(1) : undefined], way)
     }
-    await deck.untilEvent(({ type }) => type === 'rollout.succeeded',
-      'the end of the rollout, long before the grace period is over')
+    await deck.untilEvent('rollout.succeeded')
   })
 
   test('idle connections are cut after the grace period, those that never asked for anything too', async (t) => {
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags: ['--drain-idle-grace-ms', '200'] })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, 'answers-with-pid.js', { workers: 1, flags: ['--drain-idle-grace-ms', '200'] })
     const url = new URL(await deck.appUrl())
     const silent = http.request({ port: url.port, agent: false })
     silent.on('error', () => {})
@@ -224,9 +194,7 @@ describe('drain', { concurrency: 3 }, () => {
     const rollout = await deck.rollout('restart')
     assert.equal(rollout.state, 'succeeded')
     const [draining, exited] = await Promise.all(
-      ['worker.draining', 'worker.exited'].map((type) =>
-        deck.untilEvent((event) => event.type === type && event.worker === 1, type)
-      )
+      ['worker.draining', 'worker.exited'].map((type) => deck.untilEvent(type, { worker: 1 }))
     )
     assert.ok(Date.parse(exited.at) - Date.parse(draining.at) < 4000)
     agent.destroy()
@@ -234,8 +202,7 @@ describe('drain', { concurrency: 3 }, () => {
   })
 
   test('a worker that ignores SIGTERM is killed once its time is up, and the deploy succeeds', async (t) => {
-    const deck = await startDeckHere(t, 'ignores-sigterm.js', { workers: 1, flags: ['--stop-term-grace-ms', '300'] })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, 'ignores-sigterm.js', { workers: 1, flags: ['--stop-term-grace-ms', '300'] })
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     const [exit] = await deck.history('type=worker.exited')
     assert.deepEqual([exit.cause, exit.signal, exit.worker], ['deploy', 'SIGKILL', 1])
@@ -247,16 +214,14 @@ describe('drain', { concurrency: 3 }, () => {
     'an app with the shutdown of the Express documentation ends by itself, and its exit listeners run, also where its master has died and the next one has replaced it',
     async (t) => {
       const notes = path.join(tempFolder(), 'notes')
-      const deck = await startDeck(t, 'shuts-down-as-documented.js', { workers: 1, env: { NOTES: notes } })
-      await deck.until({ ready: 1 })
+      const deck = await startReady(t, 'shuts-down-as-documented.js', { workers: 1, env: { NOTES: notes } })
       assert.equal((await deck.rollout('restart')).state, 'succeeded')
       assert.equal(await readFile(notes, 'utf8'), 'SIGTERM\nclosed\nexit 0\n')
       const [exit] = await deck.history('type=worker.exited')
       assert.deepEqual([exit.code, exit.signal], [0, null])
       await rm(notes)
       await deck.loseMaster()
-      const { cause, signal } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 2,
-        'the end of the orphan')
+      const { cause, signal } = await deck.untilEvent('worker.exited', { worker: 2 })
       assert.deepEqual([cause, signal], ['master-lost', null], 'no SIGKILL was needed')
       assert.equal(await readFile(notes, 'utf8'), 'SIGTERM\nclosed\nexit 0\n')
     }
@@ -264,9 +229,8 @@ describe('drain', { concurrency: 3 }, () => {
 
   rareTest('an app that waits for the message of PM2 gets it where that is configured', async (t) => {
     const notes = path.join(tempFolder(), 'notes')
-    const deck = await startDeckHere(t, 'waits-for-pm2-message.js', { workers: 1, env: { NOTES: notes },
+    const deck = await startReadyHere(t, 'waits-for-pm2-message.js', { workers: 1, env: { NOTES: notes },
       flags: ['--stop-message', 'text'] })
-    await deck.until({ ready: 1 })
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.equal(await readFile(notes, 'utf8'), 'shutdown\n')
   })
@@ -274,27 +238,24 @@ describe('drain', { concurrency: 3 }, () => {
   rareTest(
     'a worker that crashes while it drains is a crash, in the history and among the crashes, and its rollout says so',
     async (t) => {
-      const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1,
+      const deck = await startReadyHere(t, 'dies-on-request.cjs', { workers: 1,
         flags: ['--drain-idle-grace-ms', '60000'] })
-      await deck.until({ ready: 1 })
       const url = await deck.appUrl()
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
       await keepAliveGet(url, agent).response
-      const { body: { id } } = await deck.api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })
-      await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
-        'the drain of the old worker')
+      const { rolled } = await beginDrain(deck)
       const last = keepAliveGet(`${url}/throw-in-request`, agent)
       last.response.catch(() => {})
-      const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end')
-      assert.deepEqual([exit.cause, exit.code, exit.actor, exit.rollout], ['crash', 1, null, id])
+      const exit = await deck.untilEvent('worker.exited', { worker: 1 })
+      assert.deepEqual([exit.cause, exit.code, exit.actor, exit.rollout], ['crash', 1, null, 1])
       const { body: { items: [group] } } = await deck.api('/crashes')
       assert.deepEqual([group.errorName, group.count], ['RangeError', 1])
-      const rollout = await deck.rolloutEnd({ id })
+      const rollout = await rolled
       assert.equal(rollout.state, 'succeeded')
       // Its request is answered by nobody, which it can say itself where it gets to it.
       assert.match(String(rollout.warnings.at(-1)),
         /^worker 1 \(slot 1\) exited with code 1: RangeError: boom(, with 1 request and 1 connection still open)?, while it drained$/)
-      const succeeded = await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout')
+      const succeeded = await deck.untilEvent('rollout.succeeded')
       assert.match(String(succeeded.message),
         /RangeError: boom(, with 1 request and 1 connection still open)?, while it drained$/)
       agent.destroy()
@@ -313,14 +274,10 @@ require('node:http').createServer((request, response) => response.end(String(pro
     t.after(() => agent.destroy())
     await keepAliveGet(url, agent).response
     process.kill(pid, 'SIGUSR2')
-    await deck.untilEvent(
-      ({ type, worker, cause }) =>
-        worker === 1 && cause === 'crash' && ['worker.draining', 'worker.exited'].includes(type),
-      'the exception'
-    )
+    await deck.untilEvent(['worker.draining', 'worker.exited'], { worker: 1, cause: 'crash' })
     const { body, headers } = await keepAliveGet(url, agent).response
     assert.deepEqual([body, headers.connection], [String(pid), 'close'])
-    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end')
+    const exit = await deck.untilEvent('worker.exited', { worker: 1 })
     assert.deepEqual([exit.cause, exit.code], ['crash', 1])
   })
 
@@ -329,9 +286,8 @@ require('node:http').createServer((request, response) => response.end(String(pro
     async (t) => {
       const helper = path.join(tempFolder(), 'he\u202e\n\u001b[31mlper')
       await symlink('/bin/sleep', helper)
-      const deck = await startDeckHere(t, 'websocket-echo.js', { workers: 1, env: { HELPER: helper },
+      const deck = await startReadyHere(t, 'websocket-echo.js', { workers: 1, env: { HELPER: helper },
         flags: ['--drain-deadline-ms', '1000', '--drain-long-lived-ms', '0', '--drain-spread-ms', '0'] })
-      await deck.until({ ready: 1 })
       const url = await deck.appUrl()
       const socket = new WebSocket(url.replace('http', 'ws'))
       await once(socket, 'open')
@@ -359,8 +315,7 @@ require('node:http').createServer((request, response) => response.end(String(pro
 
   rareTest('an app hears of its end by message, its exit listeners run, and its exit code is 0', async (t) => {
     const notes = path.join(tempFolder(), 'notes')
-    const deck = await startDeckHere(t, 'cleans-up-at-the-end.js', { workers: 1, env: { NOTES: notes } })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, 'cleans-up-at-the-end.js', { workers: 1, env: { NOTES: notes } })
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
     const [draining, ...rest] = (await readFile(notes, 'utf8')).trim().split('\n')
     assert.match(draining, /^message \{"type":"draining","from":"master","data":\{.*"isLast":true\}\}$/)
@@ -368,16 +323,14 @@ require('node:http').createServer((request, response) => response.end(String(pro
   })
 
   rareTest('an app that closes its servers itself at SIGTERM does so without an error', async (t) => {
-    const deck = await startDeckHere(t, 'closes-at-sigterm.js', { workers: 1 })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, 'closes-at-sigterm.js', { workers: 1 })
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     const [exit] = await deck.history('type=worker.exited')
     assert.deepEqual([exit.code, exit.signal], [0, null])
   })
 
   rareTest('a worker that sends nonsense harms nobody but itself', async (t) => {
-    const deck = await startDeckHere(t, 'sends-nonsense.js', { workers: 2 })
-    await deck.until({ ready: 2 })
+    const deck = await startReadyHere(t, 'sends-nonsense.js', { workers: 2 })
     assert.ok((await deck.history('type=unexpected')).length > 0)
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
   })
@@ -395,41 +348,16 @@ require('node:http').createServer((request, response) => response.end(String(pro
     assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
   })
 
-  // SIGTERM to all of them, as by the init of a container, is among the faults of test/cluster/faults.test.ts.
-  rareTest('SIGINT to every process of a group, as by Ctrl-C, still drops nothing', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-    const slow = keepAliveGet(`${await deck.appUrl()}/?ms=1500`)
-    await slow.sent
-    process.kill(pid, 'SIGINT')
-    deck.signal('SIGINT')
-    await deck.untilEvent(({ type }) => type === 'worker.draining', 'the drain')
-    process.kill(pid, 'SIGINT')
-    assert.match((await slow.response).body, /"pid"/)
-    assert.deepEqual(await deck.exited, { code: 0, signal: null })
-  })
-
-  rareTest('a signal to one worker alone has its usual effect', async (t) => {
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1 })
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
-      process.kill(pid, signal)
-      const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'its exit')
-      assert.deepEqual([exit.signal, exit.cause], [signal, 'killed'])
-    }
-    await deck.until({ ready: 1 })
-  })
-
+  // SIGTERM or SIGINT to all of them, as by the init of a container or Ctrl-C, is of test/cluster/faults.test.ts, and a
+  // signal to one worker alone of test/timed/deaths.test.ts.
   test('SIGHUP deploys, SIGUSR2 restarts all, SIGTERM drains: a request under way is answered, new connections are refused, the exit code is 0', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
-    const deck = await startDeck(t, 'answers-when-told.js', { workers: 2, env: { GATE: gate } })
-    await deck.until({ ready: 2 })
+    const deck = await startReady(t, 'answers-when-told.js', { workers: 2, env: { GATE: gate } })
     deck.signal('SIGHUP')
-    const deploy = await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the deploy')
+    const deploy = await deck.untilEvent('rollout.succeeded')
     assert.deepEqual([deploy.detail?.kind, deploy.detail?.to, deploy.actor], ['deploy', 'r2', 'signal'])
     deck.signal('SIGUSR2')
-    const restart = await deck.untilEvent(({ type, rollout }) => type === 'rollout.succeeded' && rollout === 2,
-      'the restart')
+    const restart = await deck.untilEvent('rollout.succeeded', { rollout: 2 })
     assert.deepEqual([restart.detail?.kind, restart.detail?.to], ['restart', 'r2'])
 
     const { workers } = await deck.until({ ready: 2 })
@@ -451,6 +379,24 @@ require('node:http').createServer((request, response) => response.end(String(pro
     assert.deepEqual(await deck.exited, { code: 0, signal: null })
   })
 })
+
+/** Begins a rollout, until the first worker drains. Returns the promise of the rollout at its end. */
+async function beginDrain (deck: DeckClient, kind: 'restart' | 'deploy' = 'restart') {
+  const rolled = deck.rollout(kind)
+  // Where the deck ends before it, nobody waits for it.
+  rolled.catch(() => {})
+  await deck.untilEvent('worker.draining', { worker: 1 })
+  return { rolled }
+}
+
+/** An app that serves in all ways, with its first worker. */
+async function startEveryWay (t: TestOwner, graceMs: number) {
+  const port = await freePort()
+  const deck = await startReadyHere(t, 'serves-every-way.js', { workers: 1,
+    env: { PORTS: `${port},0,0,0`, LEDGER: path.join(tempFolder(), 'ledger') },
+    flags: ['--drain-idle-grace-ms', String(graceMs)] })
+  return { deck, port, url: `http://127.0.0.1:${port}` }
+}
 
 function keepAliveGet (url: string, agent = new http.Agent({ keepAlive: true })) {
   const request = http.get(url, { agent })

@@ -3,7 +3,7 @@ import { renameSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'no
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
@@ -31,13 +31,12 @@ const isHeld = ({ type }: DeckEvent) => type === 'slot.held'
 describe('drift of a release that runs in its own folder', { concurrency: true }, () => {
   test('a worker that is replaced after an edit in place is marked, in status, history and by event; a deploy makes it good', async (t) => {
     const { app, write } = createSources()
-    const deck = await startDeckHere(t, app, { flags: ['--drain-idle-grace-ms', '100'] })
-    await deck.until({ ready: 2 })
+    const deck = await startReadyHere(t, app, { flags: ['--drain-idle-grace-ms', '100'] })
     const file = write('nested', 2)
     const { worker } = await killWorker(deck, 1, isReady)
     const status = await deck.status()
-    assert.deepEqual(status.workers.map((row) => [row.slot, row.drifted, row.release]), [[1, true, 'r1'], [2, false,
-      'r1']])
+    assert.deepEqual(status.workers.map((row) => [row.slot, row.drifted, row.driftedSince !== null, row.release]), [[1,
+      true, true, 'r1'], [2, false, false, 'r1']])
     const [event, ...others] = await deck.history('type=worker.drifted')
     assert.deepEqual([event.worker, event.slot, event.release, event.detail, others], [worker, 1, 'r1', changeOf(file),
       []])
@@ -56,8 +55,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
       two.write('nested', 2)
       const link = path.join(tempFolder(), 'current')
       symlinkSync(one.folder, link)
-      const deck = await startDeckHere(t, path.join(link, 'app.js'))
-      await deck.until({ ready: 2 })
+      const deck = await startReadyHere(t, path.join(link, 'app.js'))
       symlinkSync(two.folder, `${link}.next`)
       renameSync(`${link}.next`, link)
       await killWorker(deck, 1, isReady)
@@ -71,8 +69,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
 
   rareTest('a touch is no drift', async (t) => {
     const { app, folder } = createSources()
-    const deck = await startDeckHere(t, app)
-    await deck.until({ ready: 2 })
+    const deck = await startReadyHere(t, app)
     for (const name of ['app.js', 'lib/nested.js', 'lib/required.cjs'])
       utimesSync(path.join(folder, name), new Date(), new Date())
     await killWorker(deck, 1, isReady)
@@ -81,30 +78,28 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
 
   rareTest('with hold the slot waits, until the files are back or something is deployed', async (t) => {
     const { app, write } = createSources()
-    const deck = await startDeckHere(t, app, { flags: ['--releases-on-drift', 'hold', '--drain-idle-grace-ms', '100'] })
-    await deck.until({ ready: 2 })
+    const deck = await startReadyHere(t, app, {
+      flags: ['--releases-on-drift', 'hold', '--drain-idle-grace-ms', '100']
+    })
     const file = write('required', 2)
     const held = await killWorker(deck, 1, isHeld)
     assert.deepEqual([held.release, held.detail], ['r1', changeOf(file)])
     const { workers: [row], readyWorkers } = await deck.status()
     assert.deepEqual([row.state, row.drifted, row.pid, readyWorkers], ['held', true, null, 1])
-    const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'restart' }) })
+    const { status, body } = await deck.post('/rollouts', { kind: 'restart' })
     assert.deepEqual([status, body.code], [409, 'drifted'])
     assert.match(String(body.detail), /files of r1 changed/)
 
     write('required', 1)
-    await deck.untilEvent(({ type }) => type === 'slot.resumed', 'the slot to go on')
+    await deck.untilEvent('slot.resumed')
     await deck.until({ ready: 2 })
 
     writeFileSync(file, 'exports.required = 3')
     await killWorker(deck, 2, isHeld)
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     await deck.until({ ready: 2 })
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, async () =>
-        await (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json() as { required: number })
-    )
-    assert.ok(answers.every(({ required }) => required === 3))
+    const answers = await Promise.all(Array.from({ length: 8 }, async () => JSON.parse(await deck.ask()).required))
+    assert.deepEqual(answers, Array(8).fill(3))
     assert.equal((await deck.history('type=worker.drifted')).length, 0)
   })
 })

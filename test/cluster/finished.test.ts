@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
 import type { DeckClient } from '../support/deck-client.ts'
@@ -47,7 +47,7 @@ describe('programs that come to their end', { concurrency: 3 }, () => {
     assert.deepEqual([row.finished?.succeeded, finishedWorkers, health.tone], [false, 0, 'bad'])
     assert.match(health.text, /slot 1 ended with an error$/)
     assert.equal(await isReady(deck), 503)
-    await deck.untilEvent(({ type }) => type === 'worker.exited', 'its end')
+    await deck.untilEvent('worker.exited')
     assert.match(JSON.stringify((await deck.api('/crashes')).body.items), /the job has failed/)
     assert.deepEqual(begun(), ['1'])
   })
@@ -61,10 +61,9 @@ describe('programs that come to their end', { concurrency: 3 }, () => {
   rareTest('one that waits for a message goes on, as below any parent', async (t) => {
     const file = path.join(tempFolder(), 'waits.cjs')
     writeFileSync(file, 'process.once(\'message\', () => {})\n')
-    const deck = await startDeckHere(t, file, { workers: 1,
+    const deck = await startReadyHere(t, file, { workers: 1,
       flags: ['--restart-policy', 'on-failure', '--ready-signal', 'online'] })
-    await deck.until({ ready: 1 })
-    await deck.api('/messages', { method: 'POST', body: JSON.stringify({ type: 'go' }) })
+    await deck.post('/messages', { type: 'go' })
     await untilFinished(deck, 1)
   })
 

@@ -4,19 +4,18 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { startDeck } from '../support/deck.ts'
+import { startReady } from '../support/deck.ts'
 import { openDataDir } from '../../server/system/data-dir.ts'
+import { above } from '../support/event-log.ts'
 import { tempFolder } from '../support/folder.ts'
 
 test('an upgrade of the host takes the only app along, whose workers still start; that app is not started again as its deck ends', async (t) => {
   const gate = path.join(tempFolder(), 'gate')
-  const deck = await startDeck(t, 'waits-at-the-gate.js', { workers: 1, env: { GATE: gate } })
-  await deck.until({ ready: 1 })
+  const deck = await startReady(t, 'waits-at-the-gate.js', { workers: 1, env: { GATE: gate } })
   writeFileSync(gate, '')
-  await deck.api('/scale', { method: 'PUT', body: '{"workers": 2}' })
-  assert.equal((await deck.api('/host/upgrade', { method: 'POST', body: '{}' })).status, 202)
-  await deck.untilEvent(({ type, slot, worker }) => type === 'worker.forked' && slot === 2 && worker !== 2,
-    'the second worker of the next master')
+  await deck.put('/scale', { workers: 2 })
+  assert.equal((await deck.post('/host/upgrade', {})).status, 202)
+  await deck.untilEvent('worker.forked', { slot: 2, worker: above(2) })
   rmSync(gate)
   await deck.meetNext()
   await deck.untilStatus(({ readyWorkers, upgrade }) => readyWorkers === 2 && upgrade === null, 'the next master')
@@ -26,7 +25,7 @@ test('an upgrade of the host takes the only app along, whose workers still start
   t.after(() => client.destroy())
   await once(client, 'connect')
   client.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n')
-  const stopped = await deck.api(`/apps/${name}/stop`, { method: 'POST' })
+  const stopped = await deck.post(`/apps/${name}/stop`)
   assert.equal(stopped.status, 202)
   const again = await deck.api<{ code: string }>(`/apps/${name}/start`, { method: 'POST' })
   assert.deepEqual([again.status, again.body.code], [409, 'stopping'])

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { fallbackFolders } from '../../server/system/fallback-folder.ts'
 import { identifyProcess, isAlive } from '../../server/system/process-identity.ts'
 import { runCliHere } from '../support/cli-here.ts'
-import { startDeck } from '../support/deck.ts'
+import { startDeck, startReady } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { rareTest } from '../support/rare.ts'
@@ -24,7 +24,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     await fresh.whenIdle(() => {
       process.kill(first.pid, 'SIGKILL')
     })
-    await deck.untilEvent(({ type }) => type === 'history.degraded', 'the news of the full disk')
+    await deck.untilEvent('history.degraded')
     await deck.until({ ready: 2 })
     const { history } = await deck.status()
     assert.match(String(history.problem), /SQLITE_FULL|SQLITE_IOERR/)
@@ -41,10 +41,9 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^history {2}cannot be written: /m)
 
     disk.free()
-    await deck.untilEvent(({ type }) => type === 'history.recovered', 'the end of that')
+    await deck.untilEvent('history.recovered')
     assert.equal((await deck.status()).history.problem, null)
-    const { failures, total } = await fresh.stop()
-    assert.deepEqual(failures, [], `of ${total}`)
+    await fresh.checkNoneLost()
 
     const events = (await deck.history('limit=1000')).reverse()
     const of = (wanted: string) => events.filter(({ type }) => type === wanted)
@@ -81,14 +80,12 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
       assert.deepEqual(next.filter(({ pid }) => workers.some((old) => old.pid === pid)), [])
       await deck.untilStatus(() => workers.every(({ pid }) => !isAlive(identifyProcess(pid))),
         'the old workers to be gone')
-      const { failures, total } = await fresh.stop()
-      assert.deepEqual(failures, [], `of ${total}`)
+      await fresh.checkNoneLost()
       assert.equal((await deck.rollout('restart')).state, 'succeeded')
 
       // What the folder says of a master that is long gone cannot be removed.
       await deck.stop()
-      const again = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: deck.folder })
-      await again.until({ ready: 1 })
+      const again = await startReady(t, 'answers-with-pid.js', { workers: 1, dataDir: deck.folder })
       assert.equal((await again.history('type=master.stopped&cause=master-lost')).length, 1)
     })
 
@@ -127,8 +124,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     async (t) => {
       const disk = smallDisk(t)
       const dataDir = path.join(disk.folder, 'data')
-      const before = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir })
-      await before.until({ ready: 1 })
+      const before = await startReady(t, 'answers-with-pid.js', { workers: 1, dataDir })
       await before.stop()
       disk.fill()
       // In a process of its own: where a file is open to be written, no disk can be made read-only.
@@ -137,7 +133,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
       assert.match(history.problem ?? '', /\S/)
       assert.equal((await full.history('type=master.started')).length, 2, 'it knows what was')
       disk.free()
-      await full.untilEvent(({ type }) => type === 'history.recovered', 'room')
+      await full.untilEvent('history.recovered')
       assert.deepEqual((await full.history('type=master.started,master.stopped')).map(({ type }) => type), [
         'master.started',
         'master.stopped',

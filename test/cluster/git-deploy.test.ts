@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
-import http from 'node:http'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
-import { startDeck, type Deck } from '../support/deck.ts'
-import { roll } from '../support/deploys.ts'
+import { startDeck, type Deck, startReady } from '../support/deck.ts'
 import { tempFolder, writeFiles } from '../support/folder.ts'
 import { startApp } from '../support/git-app.ts'
+import { serveHttp } from '../support/http-server.ts'
 import { isGone } from '../support/is-gone.ts'
 import { rareTest } from '../support/rare.ts'
 import { createRepository, versionOf, withPackage } from '../support/repository.ts'
 import { until } from '../support/until.ts'
-import type { AddressInfo } from 'node:net'
 
 describe('deploy --git', { concurrency: 2 }, () => {
   test('is refused where the app has a database or an .env in its own folder that no release would share, and nothing changes', async (t) => {
@@ -50,9 +47,8 @@ describe('deploy --git', { concurrency: 2 }, () => {
       'node_modules/serve/serve.js': `#!/usr/bin/env node\n${code}` })
     writeFiles(repository.app, { 'dist/built.txt': 'in place' })
     const dataDir = tempFolder()
-    const deck = await startDeck(t, path.join(repository.app, 'node_modules/.bin/serve'), { workers: 1, dataDir,
+    const deck = await startReady(t, path.join(repository.app, 'node_modules/.bin/serve'), { workers: 1, dataDir,
       cwd: repository.app })
-    await deck.until({ ready: 1 })
     const deployed = await runCliHere(['deploy', '--git', 'main', '--yes', '--wait', '--data-dir', dataDir])
     assert.equal(deployed.code, 0, deployed.stderr)
     const { release } = await deck.status()
@@ -102,7 +98,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.equal(await ask(), 'three')
     for (const name of ['app.js', 'dist', '.git', 'package.json'])
       rmSync(path.join(repository.app, name), { recursive: true })
-    assert.equal((await roll(deck, { kind: 'rollback', release: release.id })).state, 'succeeded')
+    assert.equal((await deck.rollout({ kind: 'rollback', release: release.id })).state, 'succeeded')
     assert.equal(await ask(), 'two')
     assert.deepEqual(await deck.history('type=unexpected'), [])
   })
@@ -156,7 +152,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     const { code, stdout, stderr } = await cli('deploy', '--git', 'v2', '--wait')
     assert.equal(code, 0, stderr)
     assert.match(stdout, told)
-    const { detail } = await deck.untilEvent(({ type }) => type === 'hook.succeeded', 'the end of the hook')
+    const { detail } = await deck.untilEvent('hook.succeeded')
     assert.match(String(detail?.output), told)
     assert.match((await cli('jobs', 'run', 'ask', '--wait')).stdout, told)
     assert.deepEqual(state(), before)
@@ -217,44 +213,28 @@ describe('deploy --git', { concurrency: 2 }, () => {
         () => `two releases and their packages in ${folders()}`)
     })
 
-  rareTest('a build that is ended leaves no process and no folder', async (t) => {
-    const { deck, repository, order, untilEnd, folders, dataDir } = await startApp(t)
-    const pidFile = path.join(dataDir, 'pid')
-    repository.commit(
-      versionOf('slow', {
-        build: `import { spawn } from 'node:child_process'\nimport { writeFileSync as note } from 'node:fs'\nnote(${
-          JSON.stringify(pidFile)
-        }, String(spawn('sleep', ['600']).pid))\nawait new Promise(() => setInterval(() => {}, 1000))`
-      })
-    )
-    const { body: run } = await order({ git: 'main', guess: true })
-    await until(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8') !== '', 'the build')
-    assert.equal((await deck.api(`/jobs/runs/${run.id}/end`, { method: 'POST', body: '{}' })).status, 202)
-    const ended = await untilEnd(run)
-    assert.deepEqual([ended.state, ended.cause], ['interrupted', 'operator'])
-    await until(() => isGone(readFileSync(pidFile, 'utf8')), 'the end of what the build has started')
-    assert.deepEqual(folders(), [])
-  })
-
-  rareTest('the death of the master in the middle of a build is told, and leaves nothing', async (t) => {
-    const { deck, repository, order, folders, dataDir, ask } = await startApp(t, { start: startDeck })
-    const pidFile = path.join(dataDir, 'pid')
-    repository.commit(
-      versionOf('slow', {
-        build: `import { writeFileSync as note } from 'node:fs'\nnote(${
-          JSON.stringify(pidFile)
-        }, String(process.pid))\nawait new Promise(() => setInterval(() => {}, 1000))`
-      })
-    )
-    const { body: run } = await order({ git: 'main', guess: true })
-    await until(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8') !== '', 'the build')
-    await (deck as Deck).loseMaster()
-    const { cause, detail } = await deck.untilEvent(({ type }) => type === 'job.interrupted', 'its end')
-    assert.deepEqual([cause, detail?.run], ['master-lost', run.id])
-    await until(() => isGone(readFileSync(pidFile, 'utf8')), 'the end of the build')
-    await until(() => folders().length === 0, 'an empty folder')
-    assert.equal(await ask(), 'in place')
-  })
+  for (const [how, wanted] of [['is ended', 'operator'], ['loses its master', 'master-lost']]) {
+    rareTest(`a build that ${how} leaves no process and no folder, and that is told`, async (t) => {
+      const { deck, repository, order, folders, dataDir, ask } = await startApp(t, { start: startDeck })
+      const pidFile = path.join(dataDir, 'pid')
+      repository.commit(
+        versionOf('slow', {
+          build: `import { spawn } from 'node:child_process'\nimport { writeFileSync as note } from 'node:fs'\nnote(${
+            JSON.stringify(pidFile)
+          }, String(spawn('sleep', ['600']).pid))\nawait new Promise(() => setInterval(() => {}, 1000))`
+        })
+      )
+      const { body: run } = await order({ git: 'main', guess: true })
+      await until(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8') !== '', 'the build')
+      if (how === 'loses its master') await (deck as Deck).loseMaster()
+      else assert.equal((await deck.post(`/jobs/runs/${run.id}/end`, {})).status, 202)
+      const { cause } = await deck.untilEvent('job.interrupted', { detail: { run: run.id } })
+      assert.equal(cause, wanted)
+      await until(() => isGone(readFileSync(pidFile, 'utf8')), 'the end of what the build has started')
+      await until(() => folders().length === 0, 'an empty folder')
+      assert.equal(await ask(), 'in place')
+    })
+  }
 
   rareTest('the next start goes on with the last commit, not with what is in the folder of the app', async (t) => {
     const { deck, repository, startAgain, ask, cli } = await startApp(t)
@@ -320,22 +300,14 @@ describe('deploy --git', { concurrency: 2 }, () => {
     })
 
   test('a token in the address of the repository is shown to nobody, and is in no log, also where git names it', async (t) => {
-    const server = http.createServer((request, response) =>
-      response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end()
-    ).listen(0, '127.0.0.1')
-    t.after(() => server.close())
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const { port } = await serveHttp(t,
+      (request, response) => response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end())
     const { deck, cli, dataDir } = await startApp(t, {
       config: { releases: { git: `http://t0ken-ABC@127.0.0.1:${port}/x.git` } }
     })
     const said = [await cli('deploy', '--git', 'main', '--wait', '--yes'),
       await cli('deploy', '--git', 'main', '--dry-run'), await cli('config')]
-    assert.equal(
-      (await deck.api('/jobs/runs', { method: 'POST',
-        body: JSON.stringify({ command: ['true', 'ftp://ada:t0ken-ABC@x'] }) })).status,
-      201
-    )
+    assert.equal((await deck.post('/jobs/runs', { command: ['true', 'ftp://ada:t0ken-ABC@x'] })).status, 201)
     assert.deepEqual(said.map(({ code }) => code), [1, 1, 0])
     assert.match(said[0].stdout, /^fetching http:\/\/…@127\.0\.0\.1:\d+\/x\.git\n/)
     assert.match(said[0].stderr, /git fetch exited with code 128.*could not read Password for 'http:\/\/…@127/)
@@ -351,22 +323,5 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.match(log, /git fetch http:\/\/…@127/)
     assert.doesNotMatch([...shown, log, ...said.flatMap(({ stdout, stderr }) => [stdout, stderr])].join('\n'),
       /t0ken-ABC/)
-  })
-
-  rareTest('a repository with an address is fetched first', async (t) => {
-    const origin = createRepository()
-    origin.commit(versionOf('theirs'), 'From elsewhere')
-    const { ask, cli } = await startApp(t, { config: { releases: { git: `file://${origin.folder}` } } })
-    const guessed = await cli('deploy', '--git', 'main', '--wait')
-    assert.equal(guessed.code, 2)
-    assert.match(guessed.stderr, /as far as can be guessed, npm ci, then npm run build/)
-    const { code, stdout, stderr } = await cli('deploy', '--git', 'main', '--wait', '--yes')
-    assert.equal(code, 0, stderr)
-    assert.match(stdout, /fetching file:\/\/[^]*of main: From elsewhere/)
-    assert.equal(await ask(), 'theirs')
-    rmSync(path.join(origin.folder, '.git'), { recursive: true })
-    const gone = await cli('deploy', '--git', 'other', '--wait')
-    assert.equal(gone.code, 1)
-    assert.match(gone.stderr, /git fetch exited with code 128/)
   })
 })

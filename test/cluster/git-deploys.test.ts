@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { lstatSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { formatBytes } from '../../public/format.ts'
-import { startDeckHere } from '../support/deck-here.ts'
-import { end, underLoad } from '../support/deploys.ts'
+import { startReadyHere } from '../support/deck-here.ts'
+import { underLoad } from '../support/deploys.ts'
 import { tempFolder, writeFiles } from '../support/folder.ts'
 import { untilRunEnds } from '../support/git-app.ts'
 import { rareTest } from '../support/rare.ts'
@@ -28,10 +28,9 @@ rareTest(
     repository.commit({ ...versionOf('0'), ...packages })
     writeFiles(repository.folder, { 'dist/built.txt': '0' })
     const dataDir = tempFolder()
-    const deck = await startDeckHere(t, path.join(repository.folder, 'app.js'), { workers: 2, dataDir,
+    const deck = await startReadyHere(t, path.join(repository.folder, 'app.js'), { workers: 2, dataDir,
       cwd: repository.folder,
       flags: ['--restart-intensity-restarts', '2', '--restart-min-delay-ms', '10', '--releases-keep', '20'] })
-    await deck.until({ ready: 2 })
     const url = await deck.appUrl()
     const ask = async () => await (await fetch(url, { headers: { connection: 'close' } })).text()
     const tookMs = { all: [] as number[], build: [] as number[] }
@@ -41,12 +40,11 @@ rareTest(
         const broken = n % 3 === 0 ? BROKEN[(n / 3 - 1) % BROKEN.length] : null
         repository.commit({ ...versionOf(String(n), broken?.what), ...packages }, `Number ${n}`)
         const startedAt = performance.now()
-        const { status, body: run } = await deck.api('/releases', { method: 'POST',
-          body: JSON.stringify({ git: 'main', guess: true }) })
+        const { status, body: run } = await deck.post('/releases', { git: 'main', guess: true })
         assert.equal(status, 202, JSON.stringify(run))
         const ended = await untilRunEnds(deck, run)
         const builtMs = performance.now() - startedAt
-        const rollout = ended.rollout === null ? null : await end(deck, { id: ended.rollout })
+        const rollout = ended.rollout === null ? null : await deck.rolloutEnd({ id: ended.rollout })
         if (!broken) good = String(n)
         if (broken?.how === 'build') assert.deepEqual([ended.state, ended.cause], ['failed', 'build-failed'])
         else if (broken?.how === 'start') assert.equal(rollout?.state, 'failed')

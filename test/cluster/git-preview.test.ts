@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { readdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { roll, start } from '../support/deploys.ts'
 import { writeFiles } from '../support/folder.ts'
 import { startApp } from '../support/git-app.ts'
 import { rareTest } from '../support/rare.ts'
@@ -11,8 +10,7 @@ import { createRepository, versionOf, withPackage } from '../support/repository.
 type App = Awaited<ReturnType<typeof startApp>>
 
 async function preview ({ deck }: App, order: object) {
-  const { status, body } = await deck.api('/rollouts/preview', { method: 'POST',
-    body: JSON.stringify({ kind: 'deploy', ...order }) })
+  const { status, body } = await deck.post('/rollouts/preview', { kind: 'deploy', ...order })
   assert.equal(status, 200, JSON.stringify(body))
   return body
 }
@@ -78,8 +76,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
       kind: 'rollback',
       guess: true
     }, 'guess'], [{ git: '-x' }, 'git']] as [object, string][]) {
-      const { status, body } = await deck.api('/rollouts/preview', { method: 'POST',
-        body: JSON.stringify({ kind: 'deploy', ...order }) })
+      const { status, body } = await deck.post('/rollouts/preview', { kind: 'deploy', ...order })
       assert.deepEqual([status, body.code, body.detail?.startsWith(`${field}:`)], [422, 'invalid-body', true],
         JSON.stringify(body))
     }
@@ -105,7 +102,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     const [first, second] = [await preview(), await preview()]
     repository.commit(versionOf('unseen'))
     assert.match(await call('confirm_change', { confirmation: first }), /^Done: a deploy to r2/)
-    await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout')
+    await deck.untilEvent('rollout.succeeded')
     assert.equal((await deck.status()).release.git?.commit, shown)
     assert.equal(await ask(), 'shown')
     assert.match(await call('confirm_change', { confirmation: second }),
@@ -161,36 +158,45 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     assert.equal((await preview(app, { git: 'main', guess: true })).files?.changed, 1)
     // The release that runs then is of no commit.
     writeFiles(app.repository.app, { 'build.js': 'changed' })
-    assert.equal((await roll(app.deck, { kind: 'deploy' })).state, 'succeeded')
+    assert.equal((await app.deck.rollout({ kind: 'deploy' })).state, 'succeeded')
     assert.equal((await preview(app, { git: 'main', guess: true })).files, null)
-    const { id } = await start(app.deck, { strategy: { canary: { workers: 1, durationMs: 600_000 } } })
+    const { id } = await app.deck.begin({ kind: 'deploy', strategy: { canary: { workers: 1, durationMs: 600_000 } } })
     const told = await preview(app, { git: 'main', guess: true })
     assert.deepEqual(told.refusals, [])
     assert.match(told.warnings[0],
       new RegExp(`^once it is built, the deploy waits: rollout ${id} \\(deploy\\) is running`))
-    await app.deck.api(`/rollouts/${id}/abort`, { method: 'POST' })
+    await app.deck.post(`/rollouts/${id}/abort`)
     await app.deck.untilStatus(({ rollout }) => rollout === null, 'the end of the rollout')
   })
 
-  rareTest('where the repository has an address, git fetches first, as a run that is seen', async (t) => {
-    const origin = createRepository()
-    const commit = origin.commit(versionOf('theirs'), 'From elsewhere')
-    const app = await startApp(t, { config: { releases: { git: `file://${origin.folder}` } } })
-    const told = await preview(app, { git: 'main', guess: true })
-    // The release that runs is of another repository.
-    assert.deepEqual([told.release?.git?.commit, told.release?.git?.subject, told.files, told.refusals], [commit,
-      'From elsewhere', null, []])
-    const runsOf = async () =>
-      (await app.deck.api('/jobs/runs')).body.items.map(({ command, state }) => [command, state])
-    assert.deepEqual(await runsOf(), [[`git fetch file://${origin.folder}`, 'succeeded']])
-    // A commit that is here already needs no fetch.
-    rmSync(path.join(origin.folder, '.git'), { recursive: true })
-    assert.deepEqual(codesOf(await preview(app, { git: commit, guess: true })), [])
-    assert.equal((await runsOf()).length, 1)
-    const gone = await preview(app, { git: 'main', guess: true })
-    assert.deepEqual([codesOf(gone), gone.release], [['git-failed'], null])
-    assert.match(gone.refusals[0].message, /git fetch exited with code 128/)
-  })
+  rareTest('where the repository has an address, git fetches first, as a run that is seen, and so does the deploy',
+    async (t) => {
+      const origin = createRepository()
+      const commit = origin.commit(versionOf('theirs'), 'From elsewhere')
+      const app = await startApp(t, { config: { releases: { git: `file://${origin.folder}` } } })
+      const told = await preview(app, { git: 'main', guess: true })
+      // The release that runs is of another repository.
+      assert.deepEqual([told.release?.git?.commit, told.release?.git?.subject, told.files, told.refusals], [commit,
+        'From elsewhere', null, []])
+      const runsOf = async () =>
+        (await app.deck.api('/jobs/runs')).body.items.map(({ command, state }) => [command, state])
+      assert.deepEqual(await runsOf(), [[`git fetch file://${origin.folder}`, 'succeeded']])
+      const { code, stdout, stderr } = await app.cli('deploy', '--git', 'main', '--wait', '--yes')
+      assert.equal(code, 0, stderr)
+      assert.match(stdout, /fetching file:\/\/[^]*of main: From elsewhere/)
+      assert.equal(await app.ask(), 'theirs')
+
+      // A commit that is here already needs no fetch.
+      rmSync(path.join(origin.folder, '.git'), { recursive: true })
+      const { length } = await runsOf()
+      assert.deepEqual(codesOf(await preview(app, { git: commit, guess: true })), [])
+      assert.equal((await runsOf()).length, length)
+      const gone = await preview(app, { git: 'main', guess: true })
+      assert.deepEqual([codesOf(gone), gone.release], [['git-failed'], null])
+      assert.match(gone.refusals[0].message, /git fetch exited with code 128/)
+      const failed = await app.cli('deploy', '--git', 'other', '--wait')
+      assert.deepEqual([failed.code, /git fetch exited with code 128/.test(failed.stderr)], [1, true], failed.stderr)
+    })
 
   rareTest('does not read secrets of a release that is not there, nor count them as changed', async (t) => {
     const repository = createRepository()

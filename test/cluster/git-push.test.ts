@@ -5,7 +5,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, statSync, writeFileSync
 import path from 'node:path'
 import { test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startReadyHere } from '../support/deck-here.ts'
 import { underLoad } from '../support/deploys.ts'
 import { tempFolder, writeFiles } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
@@ -16,10 +16,8 @@ async function startForPushes (t: TestOwner, { workers = 2 }: { workers?: number
   const folder = tempFolder()
   writeFiles(folder, { ...versionOf('one'), 'dist/built.txt': 'in place' })
   const dataDir = tempFolder()
-  const deck = await startDeckHere(t, path.join(folder, 'app.js'), { workers, dataDir, cwd: folder })
-  await deck.until({ ready: workers })
-  const ask = async () => await (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).text()
-  return { deck, folder, dataDir, ask,
+  const deck = await startReadyHere(t, path.join(folder, 'app.js'), { workers, dataDir, cwd: folder })
+  return { deck, folder, dataDir, ask: deck.ask,
     setUp: (...words: string[]) => runCliHere(['setup-git-push', ...words, '--data-dir', dataDir]) }
 }
 

@@ -3,9 +3,9 @@ import { existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'n
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
-import { runCli, startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
-import { app, deploy, end, pick, roll, start, steer } from '../support/deploys.ts'
+import { runCli, startDeck, startReady } from '../support/deck.ts'
+import { startReadyHere } from '../support/deck-here.ts'
+import { app, pick, steer } from '../support/deploys.ts'
 import { tempFolder } from '../support/folder.ts'
 import { isGone } from '../support/is-gone.ts'
 import { present } from '../support/present.ts'
@@ -43,14 +43,10 @@ describe('hooks', { concurrency: 3 }, () => {
         }; echo ${name} was here`
       )
     site.configure({ beforeDeploy: note('before'), afterDeploy: note('after') }, { env: { COLOUR: 'green' } })
-    const deck = await startDeckHere(t, site.entry, { workers: 1, flags: site.flags })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, site.entry, { workers: 1, flags: site.flags })
     await site.add('second', app('response.end(\'next\')'))
-    assert.equal((await deploy(deck)).state, 'succeeded')
-    const after = await deck.untilEvent(
-      ({ type, detail }) => type === 'hook.succeeded' && detail?.hook === 'afterDeploy',
-      'the end of afterDeploy'
-    )
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+    const after = await deck.untilEvent('hook.succeeded', { detail: { hook: 'afterDeploy' } })
     assert.equal(after.detail?.output, 'after was here\n')
     const about = `r1 r2 1 green token: ${realpathSync(site.place('second'))}`
     assert.equal(site.read('noted'), `beforeDeploy ${about}\nafterDeploy ${about}\n`)
@@ -64,7 +60,7 @@ describe('hooks', { concurrency: 3 }, () => {
     assert.ok(Number(history[passed].detail?.durationMs) >= 0)
 
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
-    assert.equal((await roll(deck, { kind: 'rollback' })).state, 'succeeded')
+    assert.equal((await deck.rollout({ kind: 'rollback' })).state, 'succeeded')
     assert.equal(site.read('noted').split('\n').length, 3)
   })
 
@@ -108,8 +104,7 @@ describe('hooks', { concurrency: 3 }, () => {
   test('beforeDeploy that fails fails the deploy with its output, shown safely, and replaces nothing', async (t) => {
     const site = await withHooks()
     site.configure({})
-    const deck = await startDeckHere(t, site.entry, { flags: site.flags })
-    await deck.until({ ready: 2 })
+    const deck = await startReadyHere(t, site.entry, { flags: site.flags })
     const before = (await deck.status()).workers.map(({ pid }) => pid)
     // It is read at each deploy.
     site.configure({
@@ -120,7 +115,7 @@ describe('hooks', { concurrency: 3 }, () => {
     assert.match(stderr, / {2}\| migrating\n {2}\| <b>no table users\n/)
     assert.match(stderr,
       /rollout 1 \(deploy\) failed: beforeDeploy exited with code 3 after [\d.]+ m?s: <b>no table users/)
-    const failed = await deck.untilEvent(({ type }) => type === 'hook.failed', 'the failure')
+    const failed = await deck.untilEvent('hook.failed')
     assert.deepEqual([failed.code, failed.detail?.output], [3, 'migrating\n<b>no table users\n'])
     const { workers, release } = await deck.status()
     assert.deepEqual([workers.map(({ pid }) => pid), release.id], [before, 'r1'])
@@ -131,10 +126,11 @@ describe('hooks', { concurrency: 3 }, () => {
     assert.ok(page.includes('&lt;b&gt;no table users') && !page.includes('<b>no table'))
 
     site.configure({ beforeDeploy: { command: ['no-such-program-here'] } })
-    assert.match(String((await deploy(deck)).reason),
+    assert.match(String((await deck.rollout('deploy')).reason),
       /^beforeDeploy could not be started: no-such-program-here in .+ \(ENOENT\)$/)
     site.configure({ beforeDeploy: { ...shell('sleep 100'), timeoutMs: 100 } })
-    assert.equal((await deploy(deck)).reason, 'beforeDeploy did not end within 100 ms (option hooks.beforeDeploy)')
+    assert.equal((await deck.rollout('deploy')).reason,
+      'beforeDeploy did not end within 100 ms (option hooks.beforeDeploy)')
   })
 
   rareTest('an abort ends beforeDeploy with all that it has started, and a flood of output harms nobody', async (t) => {
@@ -142,9 +138,8 @@ describe('hooks', { concurrency: 3 }, () => {
     site.configure({
       beforeDeploy: shell(`sleep 1000 & echo $! > ${site.place('pid')}; yes "$(printf '%01000d' 7)" & cat /dev/zero`)
     })
-    const deck = await startDeckHere(t, site.entry, { flags: site.flags })
-    await deck.until({ ready: 2 })
-    const rollout = await start(deck, {})
+    const deck = await startReadyHere(t, site.entry, { flags: site.flags })
+    const rollout = await deck.begin('deploy')
     await until(() => site.read('pid').trim() !== '', 'the hook')
     const { rollout: shown } = await deck.status()
     assert.deepEqual([shown?.state, shown?.hook?.name, shown?.hook?.state], ['preparing', 'beforeDeploy', 'running'])
@@ -152,8 +147,8 @@ describe('hooks', { concurrency: 3 }, () => {
     for (let n = 0; n < 20; n++) await deck.status()
     assert.ok(performance.now() - began < 15_000, `20 answers took ${performance.now() - began} ms`)
     await steer(deck, rollout, 'abort')
-    assert.deepEqual(pick(await end(deck, rollout)), ['rolled-back', 'aborted by the owner\'s token'])
-    const { message, detail } = await deck.untilEvent(({ type }) => type === 'hook.failed', 'the end of the hook')
+    assert.deepEqual(pick(await deck.rolloutEnd(rollout)), ['rolled-back', 'aborted by the owner\'s token'])
+    const { message, detail } = await deck.untilEvent('hook.failed')
     assert.equal(message, 'beforeDeploy was ended, as the deploy was called off')
     const { length } = present(detail?.output) as string
     assert.ok(length <= 8001, `${length} characters are kept`)
@@ -171,16 +166,15 @@ describe('hooks', { concurrency: 3 }, () => {
         }`
       )
     })
-    const deck = await startDeckHere(t, site.entry, { workers: 1,
+    const deck = await startReadyHere(t, site.entry, { workers: 1,
       flags: [...site.flags, '--restart-min-delay-ms', '1'] })
-    await deck.until({ ready: 1 })
     const url = await deck.appUrl()
     for (let n = 1; n <= 2; n++) {
       await fetch(new URL('/throw-in-timer', url)).catch(() => {})
-      await deck.untilEvent(({ type, detail }) => type === 'worker.exited' && detail?.crash === n, `crash ${n}`)
+      await deck.untilEvent('worker.exited', { detail: { crash: n } })
       await deck.until({ ready: 1 })
     }
-    await deck.untilEvent(({ type }) => type === 'hook.succeeded', 'the hook')
+    await deck.untilEvent('hook.succeeded')
     assert.match(site.read('noted'), /^1 1 v1:[0-9a-f]{32} 1 crash 0 r1\n$/)
     assert.equal((await deck.history('type=hook.started')).length, 1)
   })
@@ -188,15 +182,14 @@ describe('hooks', { concurrency: 3 }, () => {
   rareTest('a master that dies during beforeDeploy leaves neither a running hook nor an open deploy', async (t) => {
     const site = await withHooks()
     site.configure({ beforeDeploy: shell(`echo $$ > ${site.place('pid')}; exec sleep 1000`) })
-    const deck = await startDeck(t, site.entry, { flags: site.flags })
-    await deck.until({ ready: 2 })
-    const rollout = await start(deck, {})
-    await deck.untilEvent(({ type }) => type === 'hook.started', 'the hook')
+    const deck = await startReady(t, site.entry, { flags: site.flags })
+    const rollout = await deck.begin('deploy')
+    await deck.untilEvent('hook.started')
     await until(() => site.read('pid').trim() !== '', 'the hook')
     await deck.loseMaster()
-    await deck.untilEvent(({ type, cause }) => type === 'hook.failed' && cause === 'master-lost', 'its end')
+    await deck.untilEvent('hook.failed', { cause: 'master-lost' })
     await until(() => isGone(Number(site.read('pid'))), 'its end')
-    const { state, reason, hook } = await end(deck, rollout)
+    const { state, reason, hook } = await deck.rolloutEnd(rollout)
     assert.deepEqual([state, reason, hook?.state], ['failed', 'its master ended', 'ended'])
     await deck.until({ ready: 2 })
     assert.equal((await deck.status()).release.id, 'r1')
@@ -205,9 +198,8 @@ describe('hooks', { concurrency: 3 }, () => {
   rareTest('a stop waits for no hook', async (t) => {
     const site = await withHooks()
     site.configure({ afterDeploy: shell(`trap '' TERM; echo $$ > ${site.place('pid')}; while :; do sleep 0.05; done`) })
-    const deck = await startDeckHere(t, site.entry, { workers: 1, flags: site.flags })
-    await deck.until({ ready: 1 })
-    assert.equal((await deploy(deck)).state, 'succeeded')
+    const deck = await startReadyHere(t, site.entry, { workers: 1, flags: site.flags })
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     await until(() => site.read('pid').trim() !== '', 'the hook')
     assert.equal((await deck.stop()).code, 0)
     assert.ok(isGone(Number(site.read('pid'))))

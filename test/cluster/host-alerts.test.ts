@@ -16,8 +16,7 @@ test('an alert of the host tells of a crash loop: the app, its error and last li
     response.writeHead(204).end()
   })
   const host = await startHost(t, { flags: ['--admin-public-url', 'https://deck.example.com/'] })
-  await host.request('/host/alerts', { method: 'POST',
-    body: { kind: 'webhook', url, events: ['worker.crash-looping'] } })
+  await host.post('/host/alerts', { kind: 'webhook', url, events: ['worker.crash-looping'] })
   const cwd = tempFolder()
   writeFileSync(path.join(cwd, 'app.js'), 'console.error("prices are missing"); process.kill(process.pid, "SIGKILL")')
   await host.add({ name: 'shop', cwd, flags: { entry: 'app.js', workers: '1' }, env: { PATH: process.env.PATH } })

@@ -25,30 +25,38 @@ const HELLO = 'require("node:http").createServer((_, response) => response.end(p
 const THROWS = 'throw new Error("not today")'
 
 describe('the apps of a host', { concurrency: 2 }, () => {
-  test('run side by side, each in its folder; one stops and starts while the others serve; what an operator has stopped is remembered', async (t) => {
+  test('run side by side, each in its folder; one stops and starts while the others serve; what an operator has stopped, also by its own page, is remembered', async (t) => {
     const host = hostAppsHere(t)
-    const [one, other] = [folderWith(HELLO), folderWith(HELLO)]
+    const [one, other, own] = [folderWith(HELLO), folderWith(HELLO), folderWith(HELLO)]
     const added = await host.add(orderOf('one', { cwd: one }), BY)
     assert.deepEqual([added.name, added.state, added.path, added.dataDir], ['one', 'starting', '/apps/one',
       path.join(one, '.clusterdeck')])
     await host.add(orderOf('other', { cwd: other }), BY)
-    const { addresses: [address], health } = await host.until('one', ({ state }) => state === 'running')
-    await host.until('other', ({ state }) => state === 'running')
+    const { addresses: [address], health } = await host.untilState('one', 'running')
+    await host.untilState('other', 'running')
     assert.equal(health?.text, 'The worker is ready')
     assert.equal(await get(address), one)
     await host.stop('other', BY)
-    const stopped = await host.until('other', ({ state }) => state === 'stopped')
+    const stopped = await host.untilState('other', 'stopped')
     assert.deepEqual([stopped.workers, stopped.health, host.opened('other')], [null, null, null])
     assert.equal(await get(address), one)
-    assert.deepEqual(host.list().map(({ name, state }) => [name, state]), [['one', 'running'], ['other', 'stopped']])
+    await host.add(orderOf('own', { cwd: own }), BY)
+    await host.untilState('own', 'running')
+    // As its own page does it.
+    host.opened('own')?.deck.dispatch({ type: 'stop', actor: 'ada' })
+    await host.untilState('own', 'stopped')
+    assert.deepEqual(host.list().map(({ name, state }) => [name, state]), [['one', 'running'], ['other', 'stopped'], [
+      'own',
+      'stopped'
+    ]])
     await host.leave('test')
 
     const next = hostAppsHere(t, { folder: host.folder })
     next.startAll()
-    await next.until('one', ({ state }) => state === 'running')
-    assert.equal(next.view('other').state, 'stopped')
+    await next.untilState('one', 'running')
+    for (const name of ['other', 'own']) assert.equal(next.view(name).state, 'stopped')
     await next.start('other', BY)
-    await next.until('other', ({ state }) => state === 'running')
+    await next.untilState('other', 'running')
     assert.deepEqual(next.told, ['app.started one', 'app.started other'])
   })
 
@@ -61,7 +69,7 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     const isReady = ({ state, release }: AppView) => state === 'running' && release !== null
     const startAgain = async (flags: Record<string, string>) => {
       await host.stop('shop', BY)
-      await host.until('shop', ({ state }) => state === 'stopped')
+      await host.untilState('shop', 'stopped')
       await host.add(order(flags), BY)
       const { release, reason } = await host.until('shop', isReady)
       return [release, reason]
@@ -80,7 +88,7 @@ describe('the apps of a host', { concurrency: 2 }, () => {
       /^r1,r1 with ready.signal "auto" → "message", ready.timeoutMs 30000 → 300 did not get ready: .* was not ready within 300 ms .*; r1 runs instead$/)
     writeFileSync(path.join(cwd, 'clusterdeck.config.json'), '{ "no": "option" }')
     await host.stop('shop', BY)
-    await host.until('shop', ({ state }) => state === 'stopped')
+    await host.untilState('shop', 'stopped')
     await host.start('shop', BY)
     assert.match(String((await host.until('shop', isReady)).reason),
       /^the order cannot be started: .*unknown option "no".*; r1 runs instead$/)
@@ -170,7 +178,7 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     await host.leave('test')
     const next = hostAppsHere(t, { folder: host.folder })
     next.startAll()
-    const { addresses: [address], workers } = await next.until('shop', ({ state }) => state === 'running')
+    const { addresses: [address], workers } = await next.untilState('shop', 'running')
     assert.deepEqual([await get(address), workers?.desired], ['other three', 2])
   })
 
@@ -179,12 +187,12 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     const { port, close } = await busyPort()
     const order = orderOf('shop', { cwd: folderWith(HELLO.replace('listen(0)', `listen(${port}, '127.0.0.1')`)) })
     await host.add(order, BY)
-    const failed = await host.until('shop', ({ state }) => state === 'failed')
+    const failed = await host.untilState('shop', 'failed')
     assert.ok(Date.parse(String(failed.nextTryAt)) > Date.now() - 5000)
     await host.stop('shop', BY)
     assert.deepEqual([host.view('shop').state, host.view('shop').nextTryAt], ['stopped', null])
     await host.start('shop', BY)
-    await host.until('shop', ({ state }) => state === 'failed')
+    await host.untilState('shop', 'failed')
     await close()
     await host.until('shop', ({ state, nextTryAt }) => state === 'running' && nextTryAt === null)
     assert.deepEqual(host.told.map((text) => text.split(' ')[0]), ['app.added', 'app.started', 'app.failed',
@@ -225,12 +233,12 @@ describe('the apps of a host', { concurrency: 2 }, () => {
         JSON.stringify(runs)
       }, 'x')\nexport default { workers: 1 }`)
     await host.add(orderOf('shop', { cwd }), BY)
-    await host.until('shop', ({ state }) => state === 'running')
+    await host.untilState('shop', 'running')
     assert.equal(readFileSync(runs, 'utf8'), 'x')
     await host.stop('shop', BY)
-    await host.until('shop', ({ state }) => state === 'stopped')
+    await host.untilState('shop', 'stopped')
     await host.start('shop', BY)
-    await host.until('shop', ({ state }) => state === 'running')
+    await host.untilState('shop', 'running')
     assert.equal(readFileSync(runs, 'utf8'), 'xx')
   })
 
@@ -238,25 +246,14 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     const host = hostAppsHere(t)
     await host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY)
     const tell = async (...calls: ('stop' | 'start')[]) => {
-      await host.until('shop', ({ state }) => state === 'running')
+      await host.untilState('shop', 'running')
       await Promise.all(calls.map((call) => host[call]('shop', BY)))
     }
     await tell('stop', 'start', 'stop', 'start')
     await tell('stop', 'start', 'stop')
-    await host.until('shop', ({ state }) => state === 'stopped')
+    await host.untilState('shop', 'stopped')
     await wait(100)
     assert.deepEqual([host.view('shop').state, readRecords(host.folder)[0].wish], ['stopped', 'stopped'])
-  })
-
-  test('one that stops itself by its own page is remembered as stopped', async (t) => {
-    const host = hostAppsHere(t)
-    await host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY)
-    await host.until('shop', ({ state }) => state === 'running')
-    host.opened('shop')?.deck.dispatch({ type: 'stop', actor: 'ada' })
-    await host.until('shop', ({ state }) => state === 'stopped')
-    const next = hostAppsHere(t, { folder: host.folder })
-    next.startAll()
-    assert.equal(next.view('shop').state, 'stopped')
   })
 
   test('one waits for those that it depends on, and is not started where one of them fails; a program that throws, a folder that is a file and a port that is taken stay its own matter', async (t) => {
@@ -264,22 +261,22 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     await host.add(orderOf('base', { cwd: folderWith(`setTimeout(() => { ${HELLO} }, 500)`) }), BY)
     await host.add(orderOf('above', { cwd: folderWith(HELLO), dependsOn: ['base'] }), BY)
     assert.equal(host.view('above').state, 'waiting')
-    await host.until('above', ({ state }) => state === 'running')
+    await host.untilState('above', 'running')
     assert.equal(host.view('base').state, 'running')
     // As by "stop --all" and "start --all": side by side, in the order of their names.
     for (const name of ['above', 'base']) host.stop(name, BY)
-    for (const name of ['above', 'base']) await host.until(name, ({ state }) => state === 'stopped')
+    for (const name of ['above', 'base']) await host.untilState(name, 'stopped')
     for (const name of ['above', 'base']) await host.start(name, BY)
-    await host.until('above', ({ state }) => state === 'running')
+    await host.untilState('above', 'running')
 
     await host.add(orderOf('loop', { cwd: folderWith(THROWS) }), BY)
     await host.until('loop', ({ health }) => health?.tone === 'bad')
     const port = new URL(host.view('base').addresses[0]).port
     await host.add(orderOf('thief', { cwd: folderWith(HELLO.replace('listen(0)', `listen(${port})`)) }), BY)
-    const { reason } = await host.until('thief', ({ state }) => state === 'failed')
+    const { reason } = await host.untilState('thief', 'failed')
     assert.match(String(reason), new RegExp(`port ${port} is in use`))
     await host.add(orderOf('heir', { cwd: folderWith(HELLO), dependsOn: ['thief'] }), BY)
-    assert.match(String((await host.until('heir', ({ state }) => state === 'failed')).reason),
+    assert.match(String((await host.untilState('heir', 'failed')).reason),
       /^it depends on thief, which failed \(.*in use/)
     assert.deepEqual(host.list().map(({ name, state }) => `${name} ${state}`), ['above running', 'base running',
       'heir failed', 'loop starting', 'thief failed'])
@@ -296,7 +293,7 @@ describe('the apps of a host', { concurrency: 2 }, () => {
       })) return; clearInterval(timer); ${HELLO} }, 20)`
       const names = ['first', 'second', 'third', 'fourth']
       for (const name of names) await host.add(orderOf(name, { cwd: folderWith(name === 'first' ? slow : HELLO) }), BY)
-      for (const name of names) await host.until(name, ({ state }) => state === 'running')
+      for (const name of names) await host.untilState(name, 'running')
       const deckOf = (name: string) => (host.opened(name) as NonNullable<ReturnType<typeof host.opened>>).deck
       const rolloutOf = (name: string) => deckOf(name).snapshot().rollout
       const ends: string[] = []
@@ -362,11 +359,11 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual(host.list().map((each) => each.name), [name, 'web'].sort())
   })
 
-  test('one that is removed leaves nothing but its folder, and by purge not even that', async (t) => {
+  test('one that is removed leaves nothing but its folder, and by purge not even that; it has one identity also in the next host, and the next one of its name has another', async (t) => {
     const host = hostAppsHere(t)
     for (const name of ['kept', 'gone']) await host.add(orderOf(name, { cwd: folderWith(HELLO) }), BY)
     const folders = host.list().map(({ dataDir }) => String(dataDir))
-    await Promise.all(['kept', 'gone'].map((name) => host.until(name, ({ state }) => state === 'running')))
+    await Promise.all(['kept', 'gone'].map((name) => host.untilState(name, 'running')))
     const ids = ['kept', 'gone'].map((name) => String(host.identity(name)))
     await host.remove('kept', BY)
     await host.remove('gone', { ...BY, purge: true })
@@ -374,18 +371,10 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual(folders.map((folder) => existsSync(folder)), [false, true])
     assert.deepEqual(host.forgotten.toSorted(), ids.toSorted())
     await until(() => readRecords(host.folder).length === 0, 'the records to be removed')
-  })
-
-  test('one has the same identity in the next host, and the next one of its name has another', async (t) => {
-    const host = hostAppsHere(t)
-    const order = orderOf('shop', { cwd: folderWith(HELLO) })
-    await host.add(order, { ...BY, isIdle: true })
-    const first = String(host.identity('shop'))
-    assert.equal(hostAppsHere(t, { folder: host.folder }).identity('shop'), first)
-    await host.remove('shop', BY)
-    await until(() => host.identity('shop') === null, 'it to be removed')
-    await host.add(order, { ...BY, isIdle: true })
-    assert.notEqual(host.identity('shop'), first)
+    await host.add(orderOf('kept', { cwd: folderWith(HELLO) }), { ...BY, isIdle: true })
+    const identity = String(host.identity('kept'))
+    assert.ok(!ids.includes(identity))
+    assert.equal(hostAppsHere(t, { folder: host.folder }).identity('kept'), identity)
   })
 
   rareTest(
@@ -394,13 +383,13 @@ describe('the apps of a host', { concurrency: 2 }, () => {
       const host = hostAppsHere(t)
       const cwd = folderWith(HELLO)
       await host.add(orderOf('shop', { cwd }), BY)
-      await host.until('shop', ({ state }) => state === 'running')
+      await host.untilState('shop', 'running')
       const before = await cycle(3)
       assert.deepEqual(await cycle(5), before)
       const orders = [host.stop('shop', BY), host.start('shop', BY)]
       assert.equal(host.view('shop').state, 'stopping')
       await Promise.all(orders)
-      await host.until('shop', ({ state }) => state === 'running')
+      await host.untilState('shop', 'running')
       await host.remove('shop', BY)
       await assert.rejects(host.start('shop', BY), { code: 'stopping', message: 'shop is being removed' })
       await assert.rejects(host.add(orderOf('shop', { cwd }), BY), { code: 'stopping' })
@@ -409,16 +398,16 @@ describe('the apps of a host', { concurrency: 2 }, () => {
       async function cycle (times: number): Promise<object> {
         for (let n = 0; n < times; n++) {
           await host.stop('shop', BY)
-          await host.until('shop', ({ state }) => state === 'stopped')
+          await host.untilState('shop', 'stopped')
           await host.start('shop', BY)
-          await host.until('shop', ({ state }) => state === 'running')
+          await host.untilState('shop', 'running')
         }
         await host.stop('shop', BY)
-        await host.until('shop', ({ state }) => state === 'stopped')
+        await host.untilState('shop', 'stopped')
         // A descriptor is closed a moment after its file was given up.
         await until(() => !openFiles().some((file) => file.startsWith(cwd)), 'all of its files to be closed')
         await host.start('shop', BY)
-        await host.until('shop', ({ state }) => state === 'running')
+        await host.untilState('shop', 'running')
         return { listeners: process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0) }
       }
     }

@@ -38,6 +38,7 @@ async function startApps (t: TestOwner) {
   return { host, urls: ports.map((port) => `http://127.0.0.1:${port}/`) }
 }
 
+// What comes back where keeper and master are gone is of test/cluster/starts.test.ts.
 describe('a host', { concurrency: 2 }, () => {
   test('its master is killed and upgraded under load: no request of any app fails, and each app has its own workers again', async (t) => {
     const { host, urls } = await startApps(t)
@@ -47,7 +48,7 @@ describe('a host', { concurrency: 2 }, () => {
       response.writeHead(204).end()
     })
     for (const name of NAMES)
-      await host.request(`/apps/${name}/alerts`, { method: 'POST', body: { kind: 'webhook', url } })
+      await host.post(`/apps/${name}/alerts`, { kind: 'webhook', url })
     const loads = urls.map((url) => openFreshConnections(t, url, { perSecond: 20 }))
     const before = await pidsOf(host)
     process.kill(host.about.pid, 'SIGKILL')
@@ -58,18 +59,15 @@ describe('a host', { concurrency: 2 }, () => {
     for (const name of NAMES) assert.deepEqual(await noticesOf(host, `/apps/${name}`), [], name)
     await until(() => told.length > 0, 'the alert')
     assert.deepEqual(told, ['master.stopped'], 'to each receiver of the apps once')
-    await assert.rejects(host.request('/apps/none/upgrade', { method: 'POST', body: {} }), { code: 'not-found' })
-    await host.request('/host/upgrade', { method: 'POST', body: {} })
+    await assert.rejects(host.post('/apps/none/upgrade', {}), { code: 'not-found' })
+    await host.post('/host/upgrade', {})
     await host.untilNext(next.pid)
     await host.untilApps(doRun)
     for (const name of NAMES) {
       const { items } = await host.request(`/apps/${name}/events?type=master.upgraded`)
       assert.equal(items.length, 1, name)
     }
-    for (const [index, load] of loads.entries()) {
-      const { total, failures } = await load.stop()
-      assert.deepEqual(failures, [], `${NAMES[index]}: ${total} requests`)
-    }
+    for (const load of loads) await load.checkNoneLost()
     for (const [index, url] of urls.entries()) assert.equal(await get(url), NAMES[index])
     assert.deepEqual(await host.stop(), { code: 0, signal: null })
   })
@@ -92,23 +90,6 @@ describe('a host', { concurrency: 2 }, () => {
       process.kill(before[0], 'SIGKILL')
       await until(async () => (await readyPids()).filter((pid) => pid !== before[0]).length === before.length,
         'a worker in its place')
-    })
-
-  rareTest('keeper and master are gone: the same command brings the same list back, and what was stopped stays so',
-    async (t) => {
-      const { host, urls: [url] } = await startApps(t)
-      await host.request('/apps/mail/stop', { method: 'POST' })
-      await host.untilApp('mail', ({ state }) => state === 'stopped')
-      for (const pid of [Number(host.child.pid), host.about.pid]) process.kill(pid, 'SIGKILL')
-      await host.exited
-      const next = await startHost(t, { folder: host.folder })
-      const apps = await next.untilApps(doRun)
-      assert.deepEqual(Object.values(apps).map(({ name, state }) => `${name} ${state}`), ['jobs running',
-        'mail stopped', 'shop running'])
-      assert.equal(await get(url), 'shop')
-      await assert.rejects(next.request('/apps/mail/status'), { code: 'app-not-running' })
-      await next.request('/apps/mail/start', { method: 'POST' })
-      await next.untilApp('mail', ({ state }) => state === 'running')
     })
 })
 

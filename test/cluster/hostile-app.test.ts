@@ -6,7 +6,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { get } from '../support/asking.ts'
 import { startDeckHere } from '../support/deck-here.ts'
-import { startDeck } from '../support/deck.ts'
+import { startDeck, startReady } from '../support/deck.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 
@@ -47,8 +47,7 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
 
   test('sockets that it sends do not pile up', { skip: (process.platform !== 'linux' && 'reads /proc') || rareOnly },
     async (t) => {
-      const deck = await startDeck(t, 'harms-its-master.js', { workers: 1 })
-      await deck.until({ ready: 1 })
+      const deck = await startReady(t, 'harms-its-master.js', { workers: 1 })
       const url = await deck.appUrl()
       const count = () => readdirSync(`/proc/${deck.masterPid}/fd`).length
       await fetch(`${url}/socket`)

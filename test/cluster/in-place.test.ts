@@ -7,10 +7,9 @@ import { pathToFileURL } from 'node:url'
 import { SQLITE } from '../../db/sqlite.ts'
 import { runCliHere } from '../support/cli-here.ts'
 import { startDeck, type TestOwner } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
-import { app, deploy, releasesOf, roll, untilListed } from '../support/deploys.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
+import { app, releasesOf, throwsOnce, untilListed } from '../support/deploys.ts'
 import { tempFolder } from '../support/folder.ts'
-import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import type { Problem } from '../support/answers.ts'
 import type { DeckClient } from '../support/deck-client.ts'
@@ -31,10 +30,7 @@ async function deployedInPlace (t: TestOwner,
 
 /** @returns what is answered, each answer once */
 async function answers (deck: DeckClient): Promise<string[]> {
-  const url = await deck.appUrl()
-  const texts = await Promise.all(
-    Array.from({ length: 16 }, async () => await (await fetch(url, { headers: { connection: 'close' } })).text())
-  )
+  const texts = await Promise.all(Array.from({ length: 16 }, () => deck.ask()))
   return [...new Set(texts)].sort()
 }
 
@@ -60,8 +56,7 @@ async function deployedBuild (t: TestOwner, { atLoad = '', workers = 2 }: { atLo
   }
   build('one')
   writeFileSync(entry, app('response.end(build)', `${READS_BUILD}\n${atLoad}`))
-  const deck = await startDeckHere(t, entry, { workers, flags: QUICK })
-  await deck.until({ ready: workers })
+  const deck = await startReadyHere(t, entry, { workers, flags: QUICK })
   await untilListed(deck, 'r1')
   return { deck, folder, build, cli: (...args: string[]) => runCliHere([...args, '--data-dir', deck.folder]) }
 }
@@ -72,7 +67,7 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
   test('a rollback is refused with what to do instead, by command line, API and page, and changes nothing', async (t) => {
     const { deck, entry, put, cli } = await deployedInPlace(t)
     put(app('response.end(\'two\')'))
-    assert.equal((await deploy(deck)).state, 'succeeded')
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     const { code, stderr } = await cli('rollback', '--wait')
     assert.equal(code, 4)
     assert.ok(
@@ -91,14 +86,14 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
     assert.deepEqual([await answers(deck), await claims(deck)], [['two'], []])
 
     put(app('response.end(\'one\')'))
-    assert.equal((await roll(deck, { kind: 'rollback', release: 'r1' })).state, 'succeeded', 'the files are back')
+    assert.equal((await deck.rollout({ kind: 'rollback', release: 'r1' })).state, 'succeeded', 'the files are back')
     assert.deepEqual(await answers(deck), ['one'])
   })
 
   rareTest('a new master, which has seen no file of it, refuses as well', async (t) => {
     const { deck, put, cli } = await deployedInPlace(t, { start: startDeck })
     put(app('response.end(\'two\')'))
-    assert.equal((await deploy(deck)).state, 'succeeded')
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     assert.equal((await cli('upgrade', '--wait')).code, 0)
     const { code, stderr } = await cli('rollback', 'r1')
     assert.equal(code, 4)
@@ -111,7 +106,7 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
       put(
         app('response.end(\'two\')', 'if (process.env.CLUSTERDECK_SLOT !== \'1\') throw new Error(\'no second one\')')
       )
-      const { state, reason } = await deploy(deck)
+      const { state, reason } = await deck.rollout('deploy')
       assert.equal(state, 'failed')
       assert.match(String(reason), /r1 cannot come back: files of r1 changed after its deploy/)
       assert.deepEqual(await answers(deck), ['one', 'two'])
@@ -122,15 +117,10 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
   rareTest('the guard does not put the same files into a crash loop once more, and says so', async (t) => {
     const { deck, put } = await deployedInPlace(t, { workers: 1 })
     const fault = path.join(tempFolder(), 'fault')
-    put(
-      app('response.end(\'two\')',
-        `import { existsSync } from 'node:fs'\nsetInterval(() => { if (existsSync(${
-          JSON.stringify(fault)
-        })) throw new Error('too late') }, 20)`)
-    )
-    assert.equal((await deploy(deck)).state, 'succeeded')
+    put(app('response.end(\'two\')', throwsOnce(fault)))
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     writeFileSync(fault, '')
-    const refused = await deck.untilEvent(({ type }) => type === 'rollback.refused', 'the guard')
+    const refused = await deck.untilEvent('rollback.refused')
     assert.deepEqual([refused.actor, refused.release], ['guard', 'r2'])
     assert.match(String(refused.message),
       /^r2 kept crashing after rollout 1, but r1 cannot come back: files of r1 changed after its deploy/)
@@ -138,25 +128,6 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
     assert.deepEqual(notices.map(({ kind }) => kind), ['rollout-failed'])
     assert.deepEqual(await claims(deck), [])
   })
-
-  rareTest(
-    'a worker that replaces a dead one is not called what it is not, and the judge does not take it for the old code',
-    async (t) => {
-      const { deck, put, cli } = await deployedInPlace(t)
-      put(app('response.end(\'two\')'))
-      const { workers: [first], lastEventId } = await deck.status()
-      process.kill(present(first.pid), 'SIGKILL')
-      await deck.untilEvent(({ id, type, slot }) => id > lastEventId && type === 'worker.ready' && slot === first.slot,
-        'the next worker')
-      const { workers } = await deck.status()
-      assert.deepEqual(workers.map(({ release, drifted, driftedSince }) => [release, drifted, driftedSince !== null]), [
-        ['r1', true, true],
-        ['r1', false, false]
-      ])
-      assert.match((await cli('status')).stdout, /r1 \+ changes/)
-      assert.deepEqual(await answers(deck), ['one', 'two'])
-    }
-  )
 })
 
 describe('an app in place that reads files by itself', { concurrency: true }, () => {
@@ -169,7 +140,7 @@ describe('an app in place that reads files by itself', { concurrency: true }, ()
 }`
     })
     build('two')
-    const ended = deploy(deck)
+    const ended = deck.rollout('deploy')
     await untilListed(deck, 'r2')
     writeFileSync(fault, '')
     const { state, reason } = await ended
@@ -182,11 +153,9 @@ describe('an app in place that reads files by itself', { concurrency: true }, ()
   rareTest('a rollback says what it does not bring back, and the guard does', async (t) => {
     const fault = path.join(tempFolder(), 'fault')
     const { deck, build, cli } = await deployedBuild(t, { workers: 1,
-      atLoad: `setInterval(() => { if (process.env.CLUSTERDECK_RELEASE === 'r3' && existsSync(${
-        JSON.stringify(fault)
-      })) throw new Error('too late') }, 20)` })
+      atLoad: throwsOnce(fault, 'process.env.CLUSTERDECK_RELEASE === \'r3\'') })
     build('two')
-    assert.equal((await deploy(deck)).state, 'succeeded')
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     await untilListed(deck, 'r2')
     const { body: { items: [, first] } } = await deck.api('/releases')
     assert.deepEqual([first.changedInPlace?.kind, first.changedInPlace?.files, first.changedInPlace?.message], [
@@ -197,11 +166,10 @@ describe('an app in place that reads files by itself', { concurrency: true }, ()
     const { code, stderr } = await cli('rollback', 'r1', '--wait')
     assert.deepEqual([code, stderr.includes(`warning: ${BUILD_CAVEAT}`)], [0, true], stderr)
 
-    assert.equal((await deploy(deck)).state, 'succeeded')
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     await untilListed(deck, 'r3')
     writeFileSync(fault, '')
-    const back = await deck.untilEvent(({ type, actor }) => type === 'rollout.succeeded' && actor === 'guard',
-      'the guard')
+    const back = await deck.untilEvent('rollout.succeeded', { actor: 'guard' })
     assert.match(String(back.message), /^r3 kept crashing after rollout 3; r1 may not be what it was: /)
     assert.deepEqual(await claims(deck), [])
   })
@@ -219,13 +187,12 @@ db.exec('CREATE TABLE IF NOT EXISTS visits (id INTEGER PRIMARY KEY)')`))
       for (const [flags, warnings] of [[[], [
         'r1 may not be what it was: 1 file of its folder has changed since its deploy: app.db'
       ]], [['--releases-shared', 'app.db'], []]] as [string[], string[]][]) {
-        const deck = await startDeckHere(t, entry, { workers: 1, flags: [...QUICK, ...flags] })
-        await deck.until({ ready: 1 })
+        const deck = await startReadyHere(t, entry, { workers: 1, flags: [...QUICK, ...flags] })
         await untilListed(deck, 'r1')
         await answers(deck)
-        assert.equal((await deploy(deck)).state, 'succeeded')
+        assert.equal((await deck.rollout('deploy')).state, 'succeeded')
         await untilListed(deck, 'r2')
-        const { state, warnings: told } = await roll(deck, { kind: 'rollback', release: 'r1' })
+        const { state, warnings: told } = await deck.rollout({ kind: 'rollback', release: 'r1' })
         assert.deepEqual([state, told], ['succeeded', warnings])
         await deck.stop()
       }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { copyFileSync, cpSync, lstatSync, readFileSync, readlinkSync } from 'node:fs'
 import path from 'node:path'
 import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { tempFolder } from '../support/folder.ts'
+import { startAndStop } from '../support/install.ts'
 import { rareTest } from '../support/rare.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -53,16 +53,8 @@ describe('a fresh clone', () => {
 
   rareTest('runs an app by npx, and is stopped by the command that was installed', async () => {
     copyFileSync(path.join(ROOT, 'test/fixtures/answers-with-pid.js'), path.join(clone, 'app.js'))
-    const master = spawn('sh', ['-c', runsInTheClone], { cwd: clone, env: { ...settings, ...ofDeck },
-      stdio: ['ignore', 'pipe', 'inherit'] })
-    const exited = once(master, 'exit')
-    const timer = setTimeout(() => master.kill(), PATIENCE_MS)
-    for await (const text of master.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false }))
-      if (text.includes('1 worker ready')) break
-    master.stdout.resume()
-    const { stdout } = await run(command, ['stop', '--data-dir', dataDir], { env: settings })
-    clearTimeout(timer)
-    assert.deepEqual([stdout, await exited], ['stopped\n', [0, null]])
+    await startAndStop(runsInTheClone, { cwd: clone, env: { ...settings, ...ofDeck } },
+      () => run(command, ['stop', '--data-dir', dataDir], { env: settings }))
   })
 
   rareTest('is a command with the other npm that people have, too', async (t) => {

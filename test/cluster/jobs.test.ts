@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
-import { CLI, startDeck, type Deck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
-import { app, deploy } from '../support/deploys.ts'
+import { spawnCli, startDeck, startReady, type Deck } from '../support/deck.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
+import { app } from '../support/deploys.ts'
 import { tempFolder } from '../support/folder.ts'
 import { isGone } from '../support/is-gone.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { createReleases } from '../support/releases.ts'
+import { countDescriptors } from '../support/process-figures.ts'
 import { until } from '../support/until.ts'
 import type { DeckClient } from '../support/deck-client.ts'
 
@@ -28,10 +27,9 @@ function site (jobs: object, more: object = {}) {
 }
 
 /** How many descriptors the keeper has: from the start of a run on two more, by which its output comes. */
-const keptBy = ({ child }: Deck) => readdirSync(`/proc/${child.pid}/fd`).length
+const keptBy = ({ child }: Deck) => countDescriptors(child.pid)
 
-const post = <P extends string>(deck: DeckClient, where: P, body: object = {}) =>
-  deck.api(`/jobs/${where}`, { method: 'POST', body: JSON.stringify(body) })
+const post = <P extends string>(deck: DeckClient, where: P, body: object = {}) => deck.post(`/jobs/${where}`, body)
 
 describe('jobs', { concurrency: 3 }, () => {
   test('run at their times with folder and variables of the release, and a deploy changes them', async (t) => {
@@ -40,7 +38,7 @@ describe('jobs', { concurrency: 3 }, () => {
       tick: { cron: EACH_SECOND, command: 'echo "$CLUSTERDECK_JOB $CLUSTERDECK_RELEASE $COLOUR $PWD"; echo oops >&2' }
     }, { env: { COLOUR: 'green' } })
     const deck = await startDeckHere(t, releases.entry, { workers: 1, flags })
-    await deck.untilEvent(({ type }) => type === 'job.succeeded', 'the end of a run')
+    await deck.untilEvent('job.succeeded')
     // The newest one, as the output of the last few is kept, and each second makes another.
     const [ended] = await deck.history('type=job.succeeded&limit=1')
     const { body: run } = await deck.api(`/jobs/runs/${Number(ended.detail?.run)}`)
@@ -48,92 +46,69 @@ describe('jobs', { concurrency: 3 }, () => {
     assert.match(String(run.output), /^tick r1 green \/.*\n/)
     assert.match(String(run.output), /oops\n/)
     configure({ tick: { cron: '0 0 30 2 *', command: 'true' } })
-    const refused = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy' }) })
+    const refused = await deck.post('/rollouts', { kind: 'deploy' })
     assert.equal(refused.status, 422)
     assert.match(String(refused.body.detail),
       /^jobs\.tick\.cron in .*: expected a cron expression .* that comes some time, .*, received "0 0 30 2 \*"$/)
     configure({ yearly: { cron: '0 0 1 1 *', command: 'true', timeZone: 'Asia/Tokyo' } })
     await releases.add('second', app('response.end(\'next\')'))
-    assert.equal((await deploy(deck)).state, 'succeeded')
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     const { body: { items: [job, ...others] } } = await deck.api('/jobs')
     assert.deepEqual([job.name, job.nextAt?.slice(5), job.last, others], ['yearly', '12-31T15:00:00.000Z', null, []])
   })
 
-  rareTest('one that takes too long is ended with all that it has started', async (t) => {
-    const { flags, place, read, configure } = site({})
-    configure({
-      slow: { command: `sh -c 'trap "" TERM; echo $$ > ${place('pid')}; while :; do sleep 0.05; done' & wait`,
-        timeoutMs: 500 }
-    })
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags })
-    await deck.until({ ready: 1 })
-    const { status, body: run } = await post(deck, 'slow/runs')
-    assert.equal(status, 201)
-    const { cause, detail } = await deck.untilEvent(({ type }) => type === 'job.failed', 'its end')
-    assert.deepEqual([cause, detail?.run], ['timed-out', run.id])
-    await until(() => isGone(read('pid')), 'the end of its child')
-  })
-
-  rareTest('with replace the next run starts once the one before has gone', async (t) => {
-    const { flags, read, place, configure } = site({})
-    configure({
-      work: { overlap: 'replace',
-        command: `trap 'echo out >> ${place('noted')}; exit 0' TERM; echo in >> ${
-          place('noted')
-        }; while :; do sleep 0.05; done` }
-    })
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags })
-    await deck.until({ ready: 1 })
-    const first = (await post(deck, 'work/runs')).body
-    await until(() => read('noted') === 'in\n', 'the first run')
-    const second = (await post(deck, 'work/runs')).body
-    await until(() => read('noted') === 'in\nout\nin\n', 'the second run')
-    assert.equal((await deck.api(`/jobs/runs/${first.id}`)).body.cause, 'replaced')
-    await post(deck, `runs/${second.id}/end`)
-    await deck.untilEvent(({ type, cause }) => type === 'job.interrupted' && cause === 'operator', 'its end')
-    assert.equal((await post(deck, `runs/${second.id}/end`)).body.code, 'run-ended')
-  })
-
-  for (const { how, change } of [{ how: 'its master dies', change: (deck: Deck) => deck.loseMaster() }, {
-    how: 'its master is upgraded in place',
-    async change (deck: Deck) {
-      assert.equal((await deck.api('/upgrade', { method: 'POST' })).status, 202)
-      await deck.meetNext()
-    }
-  }]) {
-    test(`a run goes on where ${how}: no line is lost, and its end and exit code are on record`, {
-      skip: how.includes('upgraded') && rareOnly
-    }, async (t) => {
-      const { flags, place, read, configure } = site({})
-      const gate = place('gate')
-      const command = `n=0; while [ ! -e ${gate} ]; do n=$((n + 1)); echo "line $n"; echo "$n" > ${
-        place('written')
-      }; sleep 0.02; done; echo "last $n" >&2; exit 3`
-      configure({ work: { command } })
-      const dataDir = tempFolder()
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags, dataDir })
-      await deck.until({ ready: 1 })
-      const run = (await post(deck, 'work/runs')).body
-      await until(() => Number(read('written')) > 5, 'some output')
-      await change(deck)
-      await deck.until({ ready: 1 })
-      const busy = await post(deck, 'work/runs')
-      assert.deepEqual([busy.status, busy.body.code], [409, 'job-running'])
-      const seen = Number(read('written'))
-      await until(() => Number(read('written')) > seen + 20, 'more output')
-      writeFileSync(gate, '')
-      const { code, detail } = await deck.untilEvent(({ type }) => type === 'job.failed', 'its end')
-      assert.deepEqual([code, detail?.run], [3, run.id])
-      const { body: ended } = await deck.api(`/jobs/runs/${run.id}`)
-      assert.deepEqual([ended.state, ended.code, ended.pid], ['failed', 3, run.pid])
-      const count = Number(read('written'))
-      const lines = Array.from({ length: count }, (_, n) => `line ${n + 1}`)
-      assert.equal(ended.output, `${lines.join('\n')}\nlast ${count}\n`)
-      const log = readFileSync(path.join(dataDir, 'logs', 'jobs', 'work.log'), 'utf8').split('\n')
-      assert.deepEqual(log.slice(1), [...lines, `last ${count}`, ''])
-      assert.deepEqual(await deck.history('type=job.interrupted'), [])
-      assert.ok(Number(ended.durationMs) >= 400)
-    })
+  for (const how of ['dies', 'is upgraded in place']) {
+    test(
+      `a run goes on where its master ${how}: no line is lost, its end and exit code are on record, and "clusterdeck run" prints all of it once and exits as it does`,
+      { skip: how !== 'dies' && rareOnly },
+      async (t) => {
+        const { flags, place, read, configure } = site({})
+        const gate = place('gate')
+        /** `name`: of the file with the number of the last line */
+        const counts = (name: string, code: number) =>
+          `n=0; while [ ! -e ${gate} ]; do n=$((n + 1)); echo "line $n"; echo "$n" > ${
+            place(name)
+          }; sleep 0.02; done; echo "last $n"; exit ${code}`
+        configure({ work: { command: counts('job', 3) } })
+        const dataDir = tempFolder()
+        const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, flags, dataDir })
+        const run = (await post(deck, 'work/runs')).body
+        const typed = runCliHere(['run', '--', 'sh', '-c', counts('typed', 7)], {
+          env: { CLUSTERDECK_DATA_DIR: dataDir }
+        })
+        const untilWritten = (more: number) => {
+          const before = ['job', 'typed'].map((name) => Number(read(name)))
+          return until(() => ['job', 'typed'].every((name, index) => Number(read(name)) > before[index] + more),
+            'more output')
+        }
+        await untilWritten(5)
+        if (how === 'dies') await deck.loseMaster()
+        else {
+          assert.equal((await deck.post('/upgrade')).status, 202)
+          await deck.meetNext()
+        }
+        await deck.until({ ready: 1 })
+        const busy = await post(deck, 'work/runs')
+        assert.deepEqual([busy.status, busy.body.code], [409, 'job-running'])
+        await untilWritten(20)
+        writeFileSync(gate, '')
+        const { code, detail } = await deck.untilEvent('job.failed')
+        assert.deepEqual([code, detail?.run], [3, run.id])
+        const { body: ended } = await deck.api(`/jobs/runs/${run.id}`)
+        assert.deepEqual([ended.state, ended.code, ended.pid], ['failed', 3, run.pid])
+        const written = (name: string) => {
+          const count = Number(read(name))
+          return [...Array.from({ length: count }, (_, n) => `line ${n + 1}`), `last ${count}`, ''].join('\n')
+        }
+        assert.equal(ended.output, written('job'))
+        const log = readFileSync(path.join(dataDir, 'logs', 'jobs', 'work.log'), 'utf8')
+        assert.equal(log.slice(log.indexOf('\n') + 1), written('job'))
+        const { code: exit, stdout } = await typed
+        assert.deepEqual([exit, stdout], [7, written('typed')])
+        assert.deepEqual(await deck.history('type=job.interrupted'), [])
+        assert.ok(Number(ended.durationMs) >= 400)
+      }
+    )
   }
 
   rareTest('a run that goes on under the next master is ended when its time is over, with its whole group',
@@ -142,13 +117,12 @@ describe('jobs', { concurrency: 3 }, () => {
       configure({
         slow: { command: `trap "" TERM; echo $$ > ${place('pid')}; while :; do sleep 0.05; done`, timeoutMs: 4000 }
       })
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags })
-      await deck.until({ ready: 1 })
+      const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, flags })
       const before = keptBy(deck)
       await post(deck, 'slow/runs')
       await until(() => read('pid') !== '' && keptBy(deck) === before + 2, 'the run')
       await deck.loseMaster()
-      const { cause, message } = await deck.untilEvent(({ type }) => type === 'job.failed', 'its end')
+      const { cause, message } = await deck.untilEvent('job.failed')
       assert.deepEqual([cause, message], ['timed-out', 'slow did not end within 4 s (option jobs.slow.timeoutMs)'])
       await until(() => isGone(read('pid')), 'the end of its process')
     })
@@ -162,8 +136,7 @@ describe('jobs', { concurrency: 3 }, () => {
       }; trap 'sleep 0.3; echo "out $$" >> ${place('noted')}; exit 0' TERM; while :; do sleep 0.05; done`
       configure({ work: { cron: EACH_SECOND, overlap: 'queue', command } })
       const dataDir = tempFolder()
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags, dataDir })
-      await deck.until({ ready: 1 })
+      const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, flags, dataDir })
       await until(() => read('noted') !== '', 'a run')
       const [, pid] = read('noted').trim().split(' ')
       for (const victim of [deck.child.pid, deck.masterPid]) process.kill(Number(victim), 'SIGKILL')
@@ -177,87 +150,41 @@ describe('jobs', { concurrency: 3 }, () => {
     }
   )
 
-  for (const how of ['is upgraded', 'dies']) {
-    rareTest(
-      `clusterdeck run prints all that its command writes, each line once, and exits as it does, where the master ${how} meanwhile`,
-      async (t) => {
-        const { flags, place, read } = site({})
-        const gate = place('gate')
-        const dataDir = tempFolder()
-        const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags, dataDir })
-        await deck.until({ ready: 1 })
-        const running = runCliHere(['run', '--', 'sh', '-c',
-          `n=0; while [ ! -e ${gate} ]; do n=$((n + 1)); echo "line $n"; echo "$n" > ${
-            place('written')
-          }; sleep 0.02; done; exit 7`], { env: { CLUSTERDECK_DATA_DIR: dataDir } })
-        await until(() => Number(read('written')) > 5, 'some output')
-        if (how === 'dies') {
-          await deck.loseMaster()
-        } else {
-          assert.equal((await deck.api('/upgrade', { method: 'POST' })).status, 202)
-          await deck.meetNext()
-        }
-        const seen = Number(read('written'))
-        await until(() => Number(read('written')) > seen + 20, 'more output')
-        writeFileSync(gate, '')
-        const { code, stdout } = await running
-        const lines = Array.from({ length: Number(read('written')) }, (_, n) => `line ${n + 1}\n`)
-        assert.deepEqual([code, stdout], [7, lines.join('')])
-      }
-    )
-  }
-
   rareTest(
     'run --interactive gives its command stdin, folder and variables, is on record, and ends by jobs end, by a signal, or with its own exit code',
     async (t) => {
       const { flags, place, read } = site({}, { env: { COLOUR: 'green' } })
       const dataDir = tempFolder()
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags, dataDir })
-      await deck.until({ ready: 1 })
+      const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, flags, dataDir })
       const begin = (script: string) =>
-        spawn(process.execPath, [CLI, 'run', '-i', '--', 'sh', '-c', script], {
-          env: { ...process.env, CLUSTERDECK_DATA_DIR: dataDir },
-          stdio: 'pipe'
-        })
-      const endOf = async (child: ChildProcessWithoutNullStreams) => {
-        let [stdout, stderr] = ['', '']
-        child.stdout.on('data', (part) => {
-          stdout += part
-        })
-        child.stderr.on('data', (part) => {
-          stderr += part
-        })
-        const [code] = await once(child, 'close')
-        return { code, stdout, stderr }
-      }
+        spawnCli(t, ['run', '-i', '--', 'sh', '-c', script], { env: { CLUSTERDECK_DATA_DIR: dataDir } })
       const fed = begin('cat; echo "$COLOUR $CLUSTERDECK_RELEASE" >&2; exit 7')
-      fed.stdin.end('select 1;\n')
-      assert.deepEqual(await endOf(fed), { code: 7, stdout: 'select 1;\n', stderr: 'green r1\n' })
-      const { detail, code } = await deck.untilEvent(({ type }) => type === 'job.command-failed', 'its end')
+      fed.child.stdin.end('select 1;\n')
+      assert.deepEqual([await fed.exited, fed.output], [{ code: 7, signal: null }, { stdout: 'select 1;\n',
+        stderr: 'green r1\n' }])
+      const { detail, code } = await deck.untilEvent('job.command-failed')
       const { body: run } = await deck.api(`/jobs/runs/${Number(detail?.run)}`)
       assert.deepEqual([code, run.state, run.code, run.hasTerminal, run.output], [7, 'failed', 7, true, null])
       // Over a change of masters, too.
       const console = begin(`echo $$ > ${place('pid')}; while :; do sleep 0.05; done`)
-      const ended = endOf(console)
       await until(() => read('pid') !== '', 'the console')
       await deck.loseMaster()
       const { body: { items: [open] } } = await deck.api('/jobs/runs')
       assert.deepEqual([open.state, open.pid], ['running', Number(read('pid'))])
-      await deck.api(`/jobs/runs/${open.id}/end`, { method: 'POST', body: '{}' })
-      assert.equal((await ended).code, 143)
+      await deck.post(`/jobs/runs/${open.id}/end`, {})
+      assert.equal((await console.exited).code, 143)
       await until(async () => (await deck.api(`/jobs/runs/${open.id}`)).body.state === 'interrupted', 'its end')
       assert.ok(isGone(read('pid')))
       const lost = begin(`echo $$ > ${place('lost')}; while :; do sleep 0.05; done`)
       await until(() => read('lost') !== '', 'another one')
-      lost.kill('SIGTERM')
-      assert.equal((await endOf(lost)).code, 143)
+      lost.child.kill('SIGTERM')
+      assert.equal((await lost.exited).code, 143)
       const refused = await runCliHere(['run', '-i', '--detach', '--', 'true'], {
         env: { CLUSTERDECK_DATA_DIR: dataDir }
       })
       assert.match(refused.stderr, /expected --interactive without --detach/)
       assert.equal(
-        (await deck.api('/jobs/runs', { method: 'POST',
-          body: JSON.stringify({ command: ['true'], process: { pid: 1, startTime: 'another:1' } }) })).body.code,
+        (await deck.post('/jobs/runs', { command: ['true'], process: { pid: 1, startTime: 'another:1' } })).body.code,
         'invalid-body'
       )
     }
@@ -266,8 +193,7 @@ describe('jobs', { concurrency: 3 }, () => {
   test('run prints what a command writes, and exits as it does', async (t) => {
     const { flags } = site({}, { env: { COLOUR: 'green' } })
     const dataDir = tempFolder()
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags, dataDir })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, 'answers-with-pid.js', { workers: 1, flags, dataDir })
     const cli = (...words: string[]) => runCliHere(words, { env: { CLUSTERDECK_DATA_DIR: dataDir } })
     assert.deepEqual(await cli('run', '--', 'sh', '-c', 'echo "$COLOUR"; echo oops >&2; exit 7'), { code: 7,
       stdout: 'green\n', stderr: 'oops\n' })
@@ -279,7 +205,7 @@ describe('jobs', { concurrency: 3 }, () => {
     const detached = JSON.parse((await cli('run', '--detach', '--json', '--', 'sleep', '60')).stdout)
     assert.equal(detached.state, 'running')
     assert.equal((await cli('jobs', 'end', String(detached.id))).stdout, `run ${detached.id} is told to end\n`)
-    await deck.untilEvent(({ type }) => type === 'job.interrupted', 'its end')
+    await deck.untilEvent('job.interrupted')
     const listed = (await cli('jobs', 'runs')).stdout
     for (const text of ['sleep 60', 'interrupted', 'sleep 60 was ended by the owner\'s token'])
       assert.ok(listed.includes(text), listed)

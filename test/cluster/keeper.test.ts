@@ -3,48 +3,18 @@ import { chmodSync, cpSync, readdirSync, statSync, truncateSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import { describe } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { openSqlite } from '../../db/sqlite.ts'
 import { identifyProcess, isAlive, signalProcess } from '../../server/system/process-identity.ts'
-import { runCliHere } from '../support/cli-here.ts'
-import { runCli, startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startDeck, startReady } from '../support/deck.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
 
-const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
-
 describe('keeper and data folder', { concurrency: 2 }, () => {
-  rareTest(
-    'a second start says who runs and exits 1, with and without a keeper; also where the first keeper was killed, which takes nothing with it',
-    async (t) => {
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-      await deck.until({ ready: 1 })
-      const master = identifyProcess(deck.masterPid)
-      t.after(() => signalProcess(master, 'SIGTERM'))
-      const start = (...flags: string[]) =>
-        runCli(['start', APP, '--admin-port', '0', '--data-dir', deck.folder, ...flags])
-      const refusal = { code: 1, stdout: '',
-        stderr: `clusterdeck: a master (pid ${master.pid}, ${deck.adminUrl}) already runs on this data folder\n` }
-      assert.deepEqual(await start(), refusal)
-      assert.deepEqual(await start('--no-keeper'), refusal)
-      deck.signal('SIGKILL')
-      await deck.exited
-      await deck.untilEvent(({ type }) => type === 'keeper.lost', 'the news that the keeper is gone')
-      assert.deepEqual(await start(), refusal)
-      assert.equal((await deck.status()).readyWorkers, 1)
-      assert.equal((await fetch(await deck.appUrl())).status, 200)
-      assert.equal((await deck.rollout('restart')).state, 'succeeded')
-      assert.equal((await runCliHere(['stop', '--data-dir', deck.folder])).code, 0)
-      await until(() => !isAlive(master), 'the end of the master')
-    }
-  )
-
   rareTest('a variable that only a keeper should set, set by hand, makes a master of its own', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { CLUSTERDECK_KEPT: '1' } })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, env: { CLUSTERDECK_KEPT: '1' } })
     assert.equal(deck.masterPid, deck.child.pid)
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
   })
@@ -54,8 +24,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     async (t) => {
       const socketPath = path.join(tempFolder(), 'app.sock')
       const env = { SOCKET_PATH: socketPath }
-      const first = await startDeck(t, 'unix-socket.js', { workers: 1, env })
-      await first.until({ ready: 1 })
+      const first = await startReady(t, 'unix-socket.js', { workers: 1, env })
       chmodSync(socketPath, 0o660)
       const { ino, mode } = statSync(socketPath)
       await first.loseMaster()
@@ -85,14 +54,10 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
         first.signal('SIGKILL')
         await first.exited
         const second = await startDeckHere(t, app, { ...options, dataDir: first.folder })
-        const { type, message } = await second.untilEvent(
-          ({ type, worker }) => worker === 2 && ['worker.ready', 'worker.exited'].includes(type),
-          'the replacement to be ready or to fail'
-        )
+        const { type, message } = await second.untilEvent(['worker.ready', 'worker.exited'], { worker: 2 })
         assert.equal(type, 'worker.ready', message ?? undefined)
         await second.until({ ready: 1 })
-        assert.equal((await second.untilEvent(({ type }) => type === 'worker.exited', 'the end of the orphan')).cause,
-          'master-lost')
+        assert.equal((await second.untilEvent('worker.exited')).cause, 'master-lost')
       })
   }
 
@@ -100,9 +65,8 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     'a history that its master could not finish is gone on with; one that is damaged is moved aside, with a notice',
     async (t) => {
       const folder = tempFolder()
-      const first = await startDeck(t, 'answers-with-pid.js', { workers: 1,
+      const first = await startReady(t, 'answers-with-pid.js', { workers: 1,
         flags: ['--no-keeper', '--orphan-ms', '100'], dataDir: folder })
-      await first.until({ ready: 1 })
       first.signal('SIGKILL')
       await first.exited
       const copies = ['torn', 'damaged'].map((name) => path.join(tempFolder(), name))
@@ -112,8 +76,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
       for (const name of ['history.db', 'history.db-wal']) truncateSync(path.join(copies[1], name), 100)
 
       for (const [n, isMoved] of [false, true].entries()) {
-        const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir: copies[n] })
-        await deck.until({ ready: 1 })
+        const deck = await startReadyHere(t, 'answers-with-pid.js', { workers: 1, dataDir: copies[n] })
         assert.deepEqual((await deck.history('type=master.stopped')).map(({ cause, pid }) => [cause, pid]), [[
           'master-lost',
           first.masterPid

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import net from 'node:net'
 import { describe, test, type TestContext } from 'node:test'
 import { get, keepAsking } from '../support/asking.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startReadyHere } from '../support/deck-here.ts'
 import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
@@ -12,9 +12,8 @@ import type { DeckEvent } from '../../server/events/stream.ts'
 /** Ports that an app opens when its worker is ready already. */
 async function run (t: TestContext, { workers = 2, lateMs }: { workers?: number, lateMs?: string } = {}) {
   const [port, second] = [await freePort(), await freePort()]
-  const deck = await startDeckHere(t, 'opens-ports-late.js', { workers,
+  const deck = await startReadyHere(t, 'opens-ports-late.js', { workers,
     env: { PORT: String(port), SECOND_PORT: String(second), RANGE: String(port + 1), LATE_MS: lateMs } })
-  await deck.until({ ready: workers })
   const url = `http://127.0.0.1:${port}`
   return { deck, url, second: `http://127.0.0.1:${second}`,
     ask: async (path: string) => JSON.parse(await get(`${url}${path}`)) }
@@ -32,7 +31,7 @@ describe('ports that are opened late', { concurrency: 2 }, () => {
     const main = keepAsking(t, url)
     const isSecond = ({ type, message }: DeckEvent) => type === 'worker.listening' && message === second
     for (const slot of [1, 2])
-      await deck.untilEvent((event) => isSecond(event) && event.slot === slot, `the late port of slot ${slot}`)
+      await deck.untilEvent('worker.listening', { slot, message: second })
     const late = keepAsking(t, second)
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.match(await get(second), /^\d+$/)

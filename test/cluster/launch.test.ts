@@ -41,11 +41,11 @@ type Told = { release: string, args: string[], version: string, cwd: string, fil
 /** @returns what its one worker tells */
 async function ask (deck: DeckClient): Promise<Told> {
   await deck.until({ ready: 1 })
-  return await (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json() as Told
+  return JSON.parse(await deck.ask())
 }
 
 async function deploy (deck: DeckClient, order: object = {}) {
-  return await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...order }) })
+  return await deck.post('/rollouts', { kind: 'deploy', ...order })
 }
 
 async function deployed (deck: DeckClient, order?: object) {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe } from 'node:test'
 import { createControlGroups } from '../../server/system/control-groups.ts'
-import { startDeck } from '../support/deck.ts'
+import { startReady } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
@@ -20,8 +20,7 @@ describe('limits of workers', { skip }, () => {
   rareTest(
     'a worker over its limit of memory is killed and replaced, the other one serves on, and the next master knows their groups',
     async (t) => {
-      const deck = await startDeck(t, 'grows.js', { flags: LIMITS, env: { GROWS_BY: String(MEMORY_BYTES) } })
-      await deck.until({ ready: 2 })
+      const deck = await startReady(t, 'grows.js', { flags: LIMITS, env: { GROWS_BY: String(MEMORY_BYTES) } })
       const workers = (await deck.status()).workers
       for (const { pid } of workers) {
         assert.equal(fileOf(pid, 'memory.max'), String(MEMORY_BYTES))
@@ -29,7 +28,7 @@ describe('limits of workers', { skip }, () => {
       }
 
       await fetch(`${await deck.appUrl()}/grow`).catch(() => {})
-      const killed = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of one')
+      const killed = await deck.untilEvent('worker.exited')
       assert.equal(killed.cause, 'out-of-memory')
       await deck.until({ ready: 2 })
 
@@ -41,9 +40,9 @@ describe('limits of workers', { skip }, () => {
   )
 
   rareTest('so are programs of other languages, with all that they start', async (t) => {
-    const deck = await startDeck(t, null, { workers: 1, cwd: tempFolder(), args: ['/bin/sh', '-c', 'sleep 1000 & wait'],
+    const deck = await startReady(t, null, { workers: 1, cwd: tempFolder(),
+      args: ['/bin/sh', '-c', 'sleep 1000 & wait'],
       flags: ['--ready-signal', 'online', '--rollout-order', 'stop-first', ...LIMITS] })
-    await deck.until({ ready: 1 })
     const [{ pid }] = (await deck.status()).workers
     assert.equal(readFileSync(path.join(folderOf(pid), 'cgroup.procs'), 'utf8').trim().split('\n').length, 2)
     await deck.stop()

@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { runCliHere } from '../support/cli-here.ts'
-import { startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { spawnCli, startDeck, startReady } from '../support/deck.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { checkLines } from '../support/log-lines.ts'
 import { rareTest } from '../support/rare.ts'
+import { until } from '../support/until.ts'
 import type { DeckClient } from '../support/deck-client.ts'
 
-const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
 const MEGABYTE = 1024 * 1024
 // The connections of fetch() stay open, and no drain need wait for them.
 const env = { CLUSTERDECK_DRAIN_IDLE_GRACE_MS: '50' }
@@ -25,9 +22,8 @@ describe('the output of the workers', () => {
       const { workers } = await deck.until({ ready: 2 })
       await deck.loseMaster()
       await deck.until({ ready: 2 })
-      await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === workers[1].id,
-        'the end of the workers that were left')
-      await until(() => filesWithEnds(deck) >= 2)
+      await deck.untilEvent('worker.exited', { worker: workers[1].id })
+      await untilWhole(() => filesWithEnds(deck) >= 2)
       assert.equal((await deck.stop()).code, 0)
       for (const slot of [1, 2]) {
         const { bytes, files, writers } = checkLines(path.join(deck.folder, 'logs'), slot)
@@ -45,7 +41,7 @@ describe('the output of the workers', () => {
     assert.equal(read(deck, 'stdout'), 'from the app\nfrom its child\n')
     assert.equal(statSync(path.join(deck.folder, 'logs', 'slot-1.stdout.log')).mode & 0o777, 0o600)
     await fetch(`${url}/large?bytes=3000000`).catch(() => {})
-    const { code } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the exit')
+    const { code } = await deck.untilEvent('worker.exited')
     assert.equal(code, 3)
     await deck.until({ ready: 1 })
     const pid = Number(await (await fetch(`${await urlOf(deck)}/say?text=before+the+kill`)).text())
@@ -59,7 +55,7 @@ describe('the output of the workers', () => {
     const deck = await startDeckHere(t, 'talks-and-dies.js', { env, workers: 1, flags: ['--logs-mirror', 'on'] })
     const url = await urlOf(deck)
     await fetch(`${url}/throw?text=the+last+word`).catch(() => {})
-    await deck.untilEvent(({ type }) => type === 'worker.exited', 'the exit')
+    await deck.untilEvent('worker.exited')
     await deck.until({ ready: 1 })
     await fetch(`${await urlOf(deck)}/say?text=from+the+app`)
     await deck.stop()
@@ -74,8 +70,7 @@ describe('the output of the workers', () => {
     deck.signal('SIGKILL')
     await deck.exited
     await fetch(`${url}/say?text=without`)
-    const next = await startDeckHere(t, 'talks-and-dies.js', { env, workers: 1, dataDir: deck.folder })
-    await next.until({ ready: 1 })
+    const next = await startReadyHere(t, 'talks-and-dies.js', { env, workers: 1, dataDir: deck.folder })
     await fetch(`${await urlOf(next)}/say?text=with+the+next`)
     assert.deepEqual((await next.api('/logs?slot=1&stream=stdout')).body.items.map(({ text }) => text), [
       'with a master',
@@ -94,8 +89,8 @@ describe('the output of the workers', () => {
     })
     assert.equal(code, 0, stderr)
     await deck.meetNext()
-    await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the old worker')
-    await until(() => checkLines(path.join(deck.folder, 'logs'), 1).writers.size === 2)
+    await deck.untilEvent('worker.exited', { worker: id })
+    await untilWhole(() => checkLines(path.join(deck.folder, 'logs'), 1).writers.size === 2)
     await deck.stop()
     const { writers } = checkLines(path.join(deck.folder, 'logs'), 1)
     const mirrored = deck.output.stdout.split('\n').filter((line) => /^\d+ \d+ [a-z]*\.$/.test(line))
@@ -104,24 +99,32 @@ describe('the output of the workers', () => {
   })
 })
 
-rareTest('the command line follows over a death, a restart and the end: each line once', async (t) => {
-  const deck = await startDeck(t, 'ticks.js', { workers: 1 })
-  await deck.until({ ready: 1 })
-  const child = spawn(process.execPath, [CLI, 'logs', '-f', '--lines', '1000', '--data-dir', deck.folder], {
-    stdio: ['ignore', 'pipe', 'inherit']
-  })
-  t.after(() => child.kill('SIGKILL'))
-  const followed: string[] = []
-  createInterface(child.stdout).on('line', (line) => followed.push(line.replace('1 stdout | ', '')))
-  await until(() => followed.length > 0)
-  await deck.loseMaster()
-  await deck.until({ ready: 1 })
-  await deck.rollout('restart')
-  await deck.stop()
-  const written = read(deck, 'stdout').trim().split('\n')
-  await until(() => followed.length >= written.length)
-  assert.deepEqual(followed, written)
-})
+rareTest(
+  'what follows a deck goes on over the death of its master and a restart: "logs -f" with each line once, also to the end, "status --watch" with a line for each change, and with who has replaced whom',
+  async (t) => {
+    const deck = await startReady(t, 'ticks.js', { workers: 1 })
+    const [logs, watch] = [['logs', '-f', '--lines', '1000'], ['status', '--watch']].map((words) => {
+      const { child, exited, output } = spawnCli(t, [...words, '--data-dir', deck.folder])
+      return { child, exited, output, lines: () => output.stdout.split('\n').slice(0, -1) }
+    })
+    await until(() => logs.lines().length > 0 && watch.lines().length > 0, 'the first lines')
+    const before = deck.masterPid
+    await deck.loseMaster()
+    await deck.until({ ready: 1 })
+    await until(() => watch.output.stderr.endsWith(`master ${deck.masterPid} has replaced master ${before}\n`),
+      'the next master')
+    const { length } = watch.lines()
+    await deck.rollout('restart')
+    await until(() => watch.lines().length > length, 'a line of the next master')
+    for (const line of watch.lines()) assert.match(line, /^\S+Z (running|starting), release r1, [01] of 1 ready, /)
+    watch.child.kill('SIGINT')
+    assert.deepEqual(await watch.exited, { code: 0, signal: null })
+    await deck.stop()
+    const written = read(deck, 'stdout').trim().split('\n')
+    await until(() => logs.lines().length >= written.length, 'the last line')
+    assert.deepEqual(logs.lines().map((line) => line.replace('1 stdout | ', '')), written)
+  }
+)
 
 async function urlOf (deck: DeckClient) {
   const { app: { addresses } } = await deck.untilStatus(
@@ -141,7 +144,7 @@ function filesWithEnds ({ folder }: DeckClient) {
   return readdirSync(logs).filter((name) => readFileSync(path.join(logs, name)).includes(' end ')).length
 }
 
-async function until (isSo: () => boolean) {
+async function untilWhole (isSo: () => boolean) {
   for (let tries = 0;; tries++) {
     try {
       if (isSo()) return

@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { openApps } from '../support/apps.ts'
 import { runCliHere } from '../support/cli-here.ts'
-import { FIXTURES, startDeck, type Deck } from '../support/deck.ts'
+import { FIXTURES, type Deck, startReady } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { examples, requestOf, wordsOf } from '../support/examples.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -49,60 +49,51 @@ const NOT_EXECUTED: Readonly<Record<string, string>> = Object.freeze({
     'test/cluster/install.test.ts installs by it; the command is an example of its own'
 })
 
+/** In place of a text where an example stays as it is. */
+const NOTHING = /(?!)/
+
 /** What an example has instead of what its reader has, made for it where it is to be there first. */
-const PREPARED: readonly [example: RegExp, prepare: (scene: Scene, line: string) => string | Promise<string>][] = Object
-  .freeze(
-    [[/^clusterdeck import ecosystem/, importable], [/^clusterdeck (kill|diagnose) \d/, async ({ deck }, line) =>
-      line.replace(/\d+/, await aWorker(deck))], [/^clusterdeck end-connections 5\b/, async ({ deck }, line) =>
-      line.replace('5', await anOldWorker(deck))], [/^clusterdeck send .* --worker 5$/, async ({ deck }, line) =>
-      line.replace('5', await aWorker(deck))], [/^clusterdeck acknowledge 812\b/, async (scene, line) =>
-      line.replace('812', await aNotice(scene))], [/^clusterdeck logs --slot 0$/, async ({ deck }, line) => {
-      await standby(deck)
-      return line
-    }], [/^clusterdeck scale 8$/, (_scene, line) =>
-      line.replace('8', '2')], [/ --duration 10s /, (_scene, line) =>
-      line.replace('10s', '100ms')], [/^clusterdeck crashes 12\b/, (_scene, line) =>
-      line.replace('12', '1')], [/^clusterdeck releases r7$/, async ({ deck }, line) =>
-      line.replace('r7', (await deck.status()).release.id)], [/^clusterdeck rollback\b/, async ({ deck }, line) =>
-      line.replace('r12', (await deck.rollout('deploy')).from)], [/^clusterdeck tokens revoke 3$/,
-      async ({ deck }, line) =>
-        line.replace('3', String((await post(deck, '/tokens', { name: 'bob', role: 'viewer' })).id))], [
-      /^clusterdeck alerts retry 1 7$/,
-      async (scene, line) => line.replace('1 7', `file-1 ${await failedDelivery(scene)}`)
-    ], [/^clusterdeck alerts (test|pause|resume|change|delete) 3\b/, async ({ deck }, line) =>
-      line.replace('3',
-        (await post(deck, '/alerts', { kind: 'slack', url: 'http://127.0.0.1:9/', events: ['master.waiting'] })).id)], [
-      /^clusterdeck alerts test$/,
-      (_scene, line) => `${line} file-1`
-    ], [/ --server smtp\.example\.com:587 /, (_scene, line) =>
-      line.replace('smtp.example.com:587', '127.0.0.1:9')], [/^clusterdeck jobs runs 812$/, async ({ deck }, line) =>
-      line.replace('812', String((await post(deck, '/jobs/reindex/runs')).id))], [/^clusterdeck jobs end 812$/,
-      async ({ deck }, line) =>
-        line.replace('812', String((await post(deck, '/jobs/runs', { command: ['sleep', '60'] })).id))], [
-      /^clusterdeck jobs acknowledge nightly$/,
-      async ({ deck }, line) => {
-        await brokenJob(deck)
-        return line.replace('nightly', 'broken')
-      }
-    ], [/^clusterdeck run .*rebuild-index\.js$/, (_scene, line) => line.replace('rebuild-index.js', '--version')], [
-      /--url https:\/\/deck\.example\.com /,
-      ({ deck }, line) =>
-        line.replace('https://deck.example.com', deck.adminUrl).replace('/run/secrets/deck',
-          path.join(deck.folder, 'admin.token'))
-    ], [/^clusterdeck (un)?install\b(?!.*--dry-run)/, (_scene, line) => `${line} --dry-run`], [
-      / --node \/opt\/node-24\/bin\/node /,
-      (_scene, line) => line.replace('/opt/node-24/bin/node', process.execPath)
-    ], [/^clusterdeck (pause|abort|promote)\b/, async ({ deck }, line) => {
-      await canary(deck)
-      return line
-    }], [/^clusterdeck resume\b/, async ({ deck }, line) => {
-      await post(deck, `/rollouts/${await canary(deck, 1000)}/pause`)
-      return line
-    }], [/^clusterdeck retry\b/, async (scene, line) => {
-      await heldRollout(scene)
-      return line
-    }]] as [RegExp, (scene: Scene, line: string) => string | Promise<string>][]
-  )
+const PREPARED: readonly [example: RegExp, from: string | RegExp, to: string | ((scene: Scene) => unknown)][] = [[
+  /^clusterdeck import ecosystem/,
+  /$/,
+  importable
+], [/^clusterdeck (kill|diagnose) \d/, /\d+/, aWorker], [/^clusterdeck end-connections 5\b/, '5', anOldWorker], [
+  /^clusterdeck send .* --worker 5$/,
+  /5$/,
+  aWorker
+], [/^clusterdeck acknowledge 812\b/, '812', aNotice], [/^clusterdeck logs --slot 0$/, NOTHING, standby], [
+  /^clusterdeck scale 8$/,
+  '8',
+  '2'
+], [/ --duration 10s /, '10s', '100ms'], [/^clusterdeck crashes 12\b/, '12', '1'], [/^clusterdeck releases r7$/, 'r7',
+  async ({ deck }) => (await deck.status()).release.id], [/^clusterdeck rollback\b/, 'r12',
+  async ({ deck }) => (await deck.rollout('deploy')).from], [/^clusterdeck tokens revoke 3$/, '3',
+  async ({ deck }) => (await post(deck, '/tokens', { name: 'bob', role: 'viewer' })).id], [
+  /^clusterdeck alerts retry 1 7$/,
+  '1 7',
+  async (scene) => `file-1 ${await failedDelivery(scene)}`
+], [/^clusterdeck alerts (test|pause|resume|change|delete) 3\b/, '3',
+  async ({ deck }) =>
+    (await post(deck, '/alerts', { kind: 'slack', url: 'http://127.0.0.1:9/', events: ['master.waiting'] })).id], [
+  /^clusterdeck alerts test$/,
+  /$/,
+  ' file-1'
+], [/ --server smtp\.example\.com:587 /, 'smtp.example.com:587', '127.0.0.1:9'], [/^clusterdeck jobs runs 812$/, '812',
+  async ({ deck }) => (await post(deck, '/jobs/reindex/runs')).id], [/^clusterdeck jobs end 812$/, '812',
+  async ({ deck }) => (await post(deck, '/jobs/runs', { command: ['sleep', '60'] })).id], [
+  /^clusterdeck jobs acknowledge nightly$/,
+  'nightly',
+  aBrokenJob
+], [/^clusterdeck run .*rebuild-index\.js$/, 'rebuild-index.js', '--version'], [/--url https:\/\/deck\.example\.com /,
+  'https://deck.example.com', ({ deck }) => deck.adminUrl], [/--url https:\/\/deck\.example\.com /, '/run/secrets/deck',
+  ({ deck }) => path.join(deck.folder, 'admin.token')], [/^clusterdeck (un)?install\b(?!.*--dry-run)/, /$/,
+  ' --dry-run'], [/ --node \/opt\/node-24\/bin\/node /, '/opt/node-24/bin/node', process.execPath], [
+  /^clusterdeck (pause|abort|promote)\b/,
+  NOTHING,
+  ({ deck }) => canary(deck)
+], [/^clusterdeck resume\b/, NOTHING,
+  async ({ deck }) => await post(deck, `/rollouts/${await canary(deck, 1000)}/pause`)], [/^clusterdeck retry\b/,
+  NOTHING, heldRollout]]
 
 /** What somebody else does, while an example waits for it. */
 const MEANWHILE: readonly [example: RegExp, work: (deck: Deck) => Promise<unknown>][] = Object.freeze(
@@ -184,8 +175,7 @@ rareTest('every example that stops an app has it stopped', async (t) => {
   for (const { from, line } of ALL.filter((example) => isStop(example) && !NOT_EXECUTED[example.line])) {
     await t.test(`${line} (${from})`, async (t) => {
       const cwd = tempFolder()
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: path.join(cwd, '.clusterdeck') })
-      await deck.until({ ready: 1 })
+      const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, dataDir: path.join(cwd, '.clusterdeck') })
       assert.deepEqual(await runCliHere(wordsOf(line), { cwd }), { code: 0, stdout: 'stopped\n',
         stderr: 'stopping: the workers finish their requests\n' })
       assert.equal((await deck.exited).code, 0)
@@ -282,10 +272,9 @@ async function open (t: TestContext): Promise<Scene> {
   }
   breakApp(false)
   createRepository(cwd).commit({ '.gitignore': '.clusterdeck\n' })
-  const deck = await startDeck(t, app, { workers: 1, dataDir: path.join(cwd, '.clusterdeck'), cwd })
-  await deck.until({ ready: 1 })
+  const deck = await startReady(t, app, { workers: 1, dataDir: path.join(cwd, '.clusterdeck'), cwd })
   await fetch(`${await deck.appUrl()}/?kind=1`).catch(() => {})
-  await deck.untilEvent(({ type }) => type === 'crash.group-new', 'a crash')
+  await deck.untilEvent('crash.group-new')
   await settle(deck)
   return { deck, cwd, statuses, breakApp }
 }
@@ -298,7 +287,9 @@ function codeOf ([command]: string[]): number {
 async function execute (scene: Scene, line: string) {
   const { deck, cwd } = scene
   let prepared = line
-  for (const [pattern, prepare] of PREPARED) if (pattern.test(line)) prepared = await prepare(scene, prepared)
+  for (const [pattern, from, to] of PREPARED) {
+    if (pattern.test(line)) prepared = prepared.replace(from, String(typeof to === 'string' ? to : await to(scene)))
+  }
   if (line.startsWith('curl ')) return await request(deck, prepared)
   assert.match(line, /^(source <\()?clusterdeck [^;&`$]+/,
     'expected a line that can be executed here, or to be told in NOT_EXECUTED why not')
@@ -336,7 +327,7 @@ async function interrupt (words: string[], cwd: string, env = process.env) {
 async function settle (deck: Deck) {
   const { rollout } = await deck.status()
   // 409: it ends by itself.
-  if (rollout) await deck.api(`/rollouts/${rollout.id}/abort`, { method: 'POST' })
+  if (rollout) await deck.post(`/rollouts/${rollout.id}/abort`)
   await deck.untilStatus(
     ({ rollout, upgrade, desiredWorkers, readyWorkers, workers }) =>
       rollout === null && upgrade === null && readyWorkers === desiredWorkers && workers.length === desiredWorkers,
@@ -345,25 +336,26 @@ async function settle (deck: Deck) {
 }
 
 /** Not as the config file of the folder, which the examples after it would read. */
-function importable ({ cwd }: Scene, line: string) {
+function importable ({ cwd }: Scene) {
   writeFileSync(path.join(cwd, 'ecosystem.config.js'),
     'module.exports = { apps: [{ script: \'app.js\', env_production: { NODE_ENV: \'production\' } }] }')
-  return `${line} --output imported.mjs`
+  return ' --output imported.mjs'
 }
 
-/** `deck`: a job of it fails */
-async function brokenJob (deck: Deck) {
+/** @returns a job that has failed */
+async function aBrokenJob ({ deck }: Scene): Promise<string> {
   await post(deck, '/jobs/broken/runs')
-  await deck.untilEvent(({ type, detail }) => type === 'job.failed' && detail?.job === 'broken', 'the end of the job')
+  await deck.untilEvent('job.failed', { detail: { job: 'broken' } })
+  return 'broken'
 }
 
-async function aWorker (deck: Deck): Promise<string> {
+async function aWorker ({ deck }: Scene): Promise<string> {
   const { workers: [{ id }] } = await deck.status()
   return String(id)
 }
 
 /** @returns one that was replaced while it had a connection */
-async function anOldWorker (deck: Deck): Promise<string> {
+async function anOldWorker ({ deck }: Scene): Promise<string> {
   const port = Number(new URL(await deck.appUrl()).port)
   // So many that each worker has one, which it waits for.
   await Promise.all(Array.from({ length: 8 }, () => answeredConnection(port)))
@@ -425,15 +417,15 @@ async function steer (deck: Deck, action: 'resume' | 'promote', state: 'paused' 
   await post(deck, `/rollouts/${rollout?.id}/${action}`)
 }
 
-/** `deck`: it has a worker on standby from now on */
-async function standby (deck: Deck) {
+/** The deck has a worker on standby from now on. */
+async function standby ({ deck }: Scene) {
   const tag = String((await deck.api('/config')).headers.get('etag'))
   await deck.api('/config', { method: 'PATCH', headers: { 'If-Match': tag }, body: JSON.stringify({ standby: 1 }) })
   await deck.untilStatus((status) => status.standby.ready === 1, 'a worker on standby')
 }
 
 async function post<P extends string> (deck: Deck, where: P, body: object = {}) {
-  const { status, body: answer } = await deck.api(where, { method: 'POST', body: JSON.stringify(body) })
+  const { status, body: answer } = await deck.post(where, body)
   assert.ok(status < 300, `${where}: ${JSON.stringify(answer)}`)
   return answer
 }

@@ -5,19 +5,21 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { openSqlite } from '../../db/sqlite.ts'
 import { isAlive, identifyProcess } from '../../server/system/process-identity.ts'
-import { FIXTURES, startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { above } from '../support/event-log.ts'
+import { FIXTURES, startDeck, startReady } from '../support/deck.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { hammer, openFreshConnections } from '../support/load.ts'
 import { rareTest } from '../support/rare.ts'
 import { createReleases } from '../support/releases.ts'
+import { countDescriptors } from '../support/process-figures.ts'
+import { until } from '../support/until.ts'
 
 const ALONE = ['--no-keeper']
 
 describe('a master that is lost', () => {
   test('killed while idle, in a deploy, in a scale and while workers boot, under load: no request fails, and the cluster is whole again', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    await deck.until({ ready: 2 })
+    const deck = await startReady(t, 'answers-with-pid.js')
     const url = await deck.appUrl()
     const fresh = openFreshConnections(t, url, { perSecond: 50 })
     const kept = hammer(t, url, { connections: 8 })
@@ -28,26 +30,20 @@ describe('a master that is lost', () => {
     const descriptors = countDescriptors(deck.child.pid)
 
     // It gets no further than its first step, however late the test hears of that.
-    await deck.api('/rollouts', { method: 'POST', body: '{"kind": "deploy", "strategy": {"minReadyMs": 60000}}' })
-    const { worker: candidate } = await deck.untilEvent(
-      ({ type, rollout }) => type === 'worker.forked' && rollout === 1,
-      'the first new worker of the deploy'
-    )
+    await deck.post('/rollouts', { kind: 'deploy', strategy: { minReadyMs: 60000 } })
+    const { worker: candidate } = await deck.untilEvent('worker.forked', { rollout: 1 })
     await deck.loseMaster()
     await deck.until({ ready: 2 })
 
-    await deck.api('/scale', { method: 'PUT', body: '{"workers": 3}' })
-    await deck.untilEvent(({ type, slot }) => type === 'worker.forked' && slot === 3, 'the worker of slot 3')
+    await deck.put('/scale', { workers: 3 })
+    await deck.untilEvent('worker.forked', { slot: 3 })
     await deck.loseMaster()
     // By then it has recorded the loss of the one before, and its workers are booting.
-    await deck.untilEvent(({ type, pid }) => type === 'master.started' && pid === deck.masterPid,
-      'the start of the next master')
+    await deck.untilEvent('master.started', { pid: deck.masterPid })
     await deck.loseMaster()
     const { workers, release } = await deck.until({ ready: 3 })
 
-    const [{ failures, total }, { failures: keptFailures }] = [await fresh.stop(), await kept.stop()]
-    t.diagnostic(`${total} fresh connections`)
-    assert.deepEqual([failures, keptFailures], [[], []])
+    for (const load of [fresh, kept]) await load.checkNoneLost()
     assert.equal(release.id, 'r1', 'the deploy had not succeeded')
     assert.deepEqual(workers.map(({ slot }) => slot), [1, 2, 3])
 
@@ -67,7 +63,7 @@ describe('a master that is lost', () => {
     assert.deepEqual(exited.filter(({ cause }) => cause !== 'master-lost'), [])
     const alive = forked.filter(({ pid }) => isAlive(identifyProcess(Number(pid)))).map(({ worker }) => worker)
     assert.deepEqual(alive, workers.map(({ id }) => id), 'no orphan is left')
-    await until(() => countDescriptors(deck.child.pid) === descriptors)
+    await until(() => countDescriptors(deck.child.pid) === descriptors, 'its descriptors to be closed')
     assert.deepEqual(zombiesOf(deck.child.pid), [])
 
     const master = identifyProcess(deck.masterPid)
@@ -81,14 +77,13 @@ describe('a master that is lost', () => {
   test('killed, or changed for another one, while its config file is broken: the next one goes on as it was started', async (t) => {
     const config = path.join(tempFolder(), 'clusterdeck.config.json')
     await writeFile(config, JSON.stringify({ workers: 2, admin: { sessionTtlMs: 60_000 } }))
-    const deck = await startDeck(t, 'answers-with-pid.js', { flags: ['--config', config] })
-    await deck.until({ ready: 2 })
+    const deck = await startReady(t, 'answers-with-pid.js', { flags: ['--config', config] })
     await writeFile(config, '{"workers": "many"}')
     await deck.loseMaster()
     await deck.until({ ready: 2 })
     const { master } = await deck.status()
-    await deck.api('/upgrade', { method: 'POST', body: '{}' })
-    await deck.untilEvent(({ type }) => type === 'master.upgraded', 'the next master')
+    await deck.post('/upgrade', {})
+    await deck.untilEvent('master.upgraded')
     const { master: next, desiredWorkers } = await deck.until({ ready: 2 })
     assert.notEqual(next.pid, master.pid)
     assert.equal(desiredWorkers, 2)
@@ -117,25 +112,6 @@ describe('a master that is lost', () => {
     }
   )
 
-  rareTest('killed in the same instant as all its workers: connections wait for the next ones', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    const { workers } = await deck.until({ ready: 2 })
-    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
-    await fresh.untilAnswered(20)
-    const pids = [deck.masterPid, ...workers.map(({ pid }) => pid)]
-    await fresh.whenIdle(() => {
-      for (const pid of pids) process.kill(pid, 'SIGKILL')
-    })
-    await deck.meetNext()
-    await deck.until({ ready: 2 })
-    const { failures, slowestMs } = await fresh.stop()
-    t.diagnostic(`the slowest request took ${slowestMs} ms`)
-    assert.deepEqual(failures, [])
-    const exits = await deck.history('type=worker.exited')
-    assert.deepEqual(exits.map(({ worker, cause, signal }) => [worker, cause, signal]), [[2, 'killed', 'SIGKILL'], [1,
-      'killed', 'SIGKILL']])
-  })
-
   rareTest(
     'answers that take longer than the change of masters arrive, and a worker that was draining then still drains, for the reason that it had',
     async (t) => {
@@ -146,24 +122,22 @@ describe('a master that is lost', () => {
       const slow = [fetch(`${url}/slow`)]
       // It is with the worker once a later one is answered: connections are accepted in order.
       await (await fetch(url)).text()
-      await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
-      await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === old.id, 'the drain')
-      const young = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && Number(worker) > old.id,
-        'the replacement')
+      await deck.post('/rollouts', { kind: 'restart' })
+      await deck.untilEvent('worker.draining', { worker: old.id })
+      const young = await deck.untilEvent('worker.ready', { worker: above(old.id) })
       await until(async () => {
         const response = await fetch(url)
         return await response.text() === String(young.pid) || response.headers.get('connection') === 'close'
-      })
+      }, 'an answer of the replacement')
       slow.push(fetch(`${url}/slow`))
       await (await fetch(url)).text()
       await deck.loseMaster()
-      await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && Number(worker) > Number(young.worker),
-        'the worker of the next master')
+      await deck.untilEvent('worker.ready', { worker: above(Number(young.worker)) })
       await writeFile(gate, '')
       assert.deepEqual(await Promise.all(slow.map(async (response) => Number(await (await response).text()))), [old.pid,
         young.pid])
       for (const [{ id }, cause] of [[old, 'restart'], [{ id: young.worker }, 'master-lost']] as const) {
-        const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'its exit')
+        const exit = await deck.untilEvent('worker.exited', { worker: id })
         assert.deepEqual([exit.cause, exit.code], [cause, 0])
       }
     }
@@ -175,9 +149,8 @@ describe('a master that is lost', () => {
       const releases = await createReleases('answers-with-pid.js')
       const folder = tempFolder()
       const env = { PORT: '0' }
-      const first = await startDeck(t, releases.entry, { workers: 1, flags: ALONE, dataDir: folder, env })
-      await first.until({ ready: 1 })
-      await first.api('/scale', { method: 'PUT', body: '{"workers": 2}' })
+      const first = await startReady(t, releases.entry, { workers: 1, flags: ALONE, dataDir: folder, env })
+      await first.put('/scale', { workers: 2 })
       const { workers } = await first.until({ ready: 2 })
       await releases.add('bad', 'process.exit(1)')
       first.signal('SIGKILL')
@@ -188,8 +161,7 @@ describe('a master that is lost', () => {
       assert.equal(status.release.id, 'r1')
       assert.deepEqual(status.workers.map(({ id }) => id), [3, 4])
       for (const { id } of workers) {
-        const { cause } = await second.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
-          `the exit of worker ${id}`)
+        const { cause } = await second.untilEvent('worker.exited', { worker: id })
         assert.equal(cause, 'master-lost')
       }
       second.signal('SIGKILL')
@@ -216,9 +188,8 @@ describe('a master that is lost', () => {
       assert.equal((await fetch(url)).status, 200)
       await writeFile(path.join(folder, 'memory.json'), '{"version": 1, "mas')
       await rm(path.join(folder, 'history.db-shm'))
-      const second = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir: folder })
-      await second.until({ ready: 1 })
-      await until(() => !isAlive(orphan))
+      await startReadyHere(t, 'answers-with-pid.js', { workers: 1, dataDir: folder })
+      await until(() => !isAlive(orphan), 'its end')
       await assert.rejects(fetch(url))
     }
   )
@@ -226,9 +197,8 @@ describe('a master that is lost', () => {
 
 describe('keeper', { concurrency: 2 }, () => {
   rareTest('a master that is stuck or stopped is not left so', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--keeper-hung-after-ms', '2000'],
+    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, flags: ['--keeper-hung-after-ms', '2000'],
       launch: { execArgv: ['--require', `${FIXTURES}loops-at-sigwinch.cjs`] } })
-    await deck.until({ ready: 1 })
 
     await t.test('the keeper ends one that is stuck in a loop, and the history says where', {
       skip: process.platform !== 'linux' && 'its stack can be read on Linux alone'
@@ -246,7 +216,7 @@ describe('keeper', { concurrency: 2 }, () => {
       process.kill(deck.masterPid, 'SIGSTOP')
       await deck.meetNext()
       await deck.until({ ready: 1 })
-      assert.deepEqual((await fresh.stop()).failures, [])
+      await fresh.checkNoneLost()
       const [{ cause, signal, message }] = await deck.history('type=master.stopped')
       assert.deepEqual([cause, signal], ['master-lost', 'SIGKILL'])
       assert.match(String(message),
@@ -260,16 +230,14 @@ describe('keeper', { concurrency: 2 }, () => {
       deck.signal('SIGTERM')
       deck.signal('SIGINT')
       assert.deepEqual(await deck.exited, { code: 1, signal: null })
-      await until(() =>
-        ![deck.masterPid, ...workers.map(({ pid }) => pid)].some((pid) => isAlive(identifyProcess(pid)))
-      )
+      const pids = [deck.masterPid, ...workers.map(({ pid }) => pid)]
+      await until(() => !pids.some((pid) => isAlive(identifyProcess(pid))), 'their ends')
     })
   })
 
   rareTest('gives up, loudly, where it was told to after so many deaths in a row', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1,
+    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1,
       flags: ['--keeper-give-up-after', '1', '--orphan-ms', '1000'] })
-    await deck.until({ ready: 1 })
     await deck.loseMaster()
     process.kill(deck.masterPid, 'SIGKILL')
     assert.deepEqual(await deck.exited, { code: 1, signal: null })
@@ -283,23 +251,19 @@ describe('keeper', { concurrency: 2 }, () => {
     process.kill(deck.masterPid, 'SIGKILL')
     deck.signal('SIGTERM')
     assert.equal((await deck.exited).signal, null)
-    await until(() => !workers.some(({ pid }) => isAlive(identifyProcess(pid))))
+    await until(() => !workers.some(({ pid }) => isAlive(identifyProcess(pid))), 'their ends')
   })
 
   rareTest('killed before it has taken a socket, it is missed all the same', async (t) => {
     const deck = await startDeck(t, 'boots-slowly.js', { workers: 1, env: { BOOT_MS: '1500' } })
-    await deck.untilEvent(({ type }) => type === 'worker.online', 'the worker')
+    await deck.untilEvent('worker.online')
     deck.signal('SIGSTOP')
     await deck.until({ ready: 1 })
     t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
     deck.signal('SIGKILL')
-    await deck.untilEvent(({ type }) => type === 'keeper.lost', 'the news that it is gone')
+    await deck.untilEvent('keeper.lost')
   })
 })
-
-function countDescriptors (pid: number | undefined) {
-  return readdirSync(`/proc/${pid}/fd`).length
-}
 
 function zombiesOf (parent: number | undefined): number[] {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) =>
@@ -316,9 +280,4 @@ function statOf (pid: number) {
     // ESRCH: it has ended since.
     return null
   }
-}
-
-/** Looks until it is so: a process that is no child of ours tells nobody of its end. */
-async function until (isSo: () => boolean | Promise<boolean>) {
-  while (!await isSo()) await new Promise((resolve) => setTimeout(resolve, 20))
 }

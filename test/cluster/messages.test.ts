@@ -1,20 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startDeckHere } from '../support/deck-here.ts'
+import { above } from '../support/event-log.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { supervised } from '../support/supervised.ts'
 import type { DeckEvent } from '../../server/events/stream.ts'
-import type { DeckClient } from '../support/deck-client.ts'
-
-async function post (deck: Pick<DeckClient, 'api'>, where: string, body: object) {
-  const { status, body: answer } = await deck.api(where, { method: 'POST', body: JSON.stringify(body) })
-  return { status, answer }
-}
-
-/** @returns that of the message which the app has heard */
-function typeOf ({ detail }: DeckEvent) {
-  return (detail?.data as { type: string } | undefined)?.type
-}
 
 /** @returns how many messages they tell of */
 function heardOf (events: DeckEvent[]): number {
@@ -27,13 +17,11 @@ describe('messages', { concurrency: true }, () => {
     const { workers } = await deck.until({ ready: 2 })
     const ids = workers.map(({ id }) => id)
     const data = { keys: ['a', null], deep: { é: 1.5 } }
-    assert.deepEqual(await post(deck, '/messages', { type: 'reload', data }), { status: 202, answer: { workers: ids } })
+    const { status, body } = await deck.post('/messages', { type: 'reload', data })
+    assert.deepEqual([status, body], [202, { workers: ids }])
     for (const { id, slot, pid, release } of workers) {
       for (const via of ['process', 'worker']) {
-        const event = await deck.untilEvent(
-          ({ type, worker, message }) => type === 'worker.message' && worker === id && message === `${via} heard`,
-          `what the ${via} has heard`
-        )
+        const event = await deck.untilEvent('worker.message', { worker: id, message: `${via} heard` })
         assert.deepEqual([event.slot, event.pid, event.release, event.detail], [slot, pid, release, {
           type: `${via} heard`,
           data: { type: 'reload', from: 'admin', data }
@@ -45,26 +33,11 @@ describe('messages', { concurrency: true }, () => {
       'message "reload" sent to 2 workers', { type: 'reload', workers: ids }])
   })
 
-  rareTest('for one worker reach that one alone', async (t) => {
-    const deck = await startDeckHere(t, 'repeats-what-it-hears.js', { workers: 2 })
-    const { workers: [first, second] } = await deck.until({ ready: 2 })
-    assert.deepEqual(await post(deck, '/messages', { worker: second.id, type: 'only you' }), { status: 202,
-      answer: { workers: [second.id] } })
-    await post(deck, '/messages', { type: 'all of you' })
-    const heard = (id: number, type: string) =>
-      deck.untilEvent((event) => event.type === 'worker.message' && event.worker === id && typeOf(event) === type, type)
-    await heard(second.id, 'only you')
-    await heard(first.id, 'all of you')
-    assert.deepEqual((await deck.untilHistory(`type=worker.message&worker=${first.id}`, 2)).map(typeOf), ['all of you',
-      'all of you'])
-  })
-
   rareTest(
     'of the app in a flood: some are told, the others counted, and those of another shape are nobody\'s business',
     async (t) => {
       const count = 100_000
-      const deck = await startDeckHere(t, 'repeats-what-it-hears.js', { workers: 1 })
-      await deck.until({ ready: 1 })
+      const deck = await startReadyHere(t, 'repeats-what-it-hears.js', { workers: 1 })
       const { workers: [{ id, pid }] } = await deck.status()
       assert.equal(await (await fetch(`${await deck.appUrl()}/${count}`)).text(), String(pid))
       /** newest first */
@@ -72,14 +45,14 @@ describe('messages', { concurrency: true }, () => {
       // A machine that is busy may pause within the flood, which then counts as two.
       while (heardOf(told) < count) {
         const { id: last = 0 } = told[0] ?? {}
-        await deck.untilEvent(({ id, type }) => type === 'worker.message' && id > last, 'more of the flood')
+        await deck.untilEvent('worker.message', { id: above(last) })
         told = await deck.history('type=worker.message&limit=1000')
       }
       assert.equal(heardOf(told), count)
       assert.deepEqual(told.at(-1)?.detail, { type: 'tick', data: 1 })
       assert.ok(told.length >= 11 && told.length < 500, `${told.length} events`)
       assert.deepEqual(await deck.history('type=unexpected'), [])
-      assert.deepEqual((await post(deck, '/messages', { type: 'still there' })).answer, { workers: [id] })
+      assert.deepEqual((await deck.post('/messages', { type: 'still there' })).body, { workers: [id] })
       await deck.untilEvent(({ message }) => message === 'process heard', 'an answer')
     }
   )

@@ -3,8 +3,8 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { askDatagram, get } from '../support/asking.ts'
-import { startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startReady } from '../support/deck.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { freePort } from '../support/ports.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
@@ -15,8 +15,7 @@ const SOON = ['--ready-timeout-ms', '4000']
 
 describe('apps that are no server', { concurrency: 4 }, () => {
   test('one with a timer counts as ready once its time to listen is over; that is said once, with the option that saves the wait', async (t) => {
-    const deck = await startDeckHere(t, 'never-listens.js', { flags: SOON })
-    await deck.until({ ready: 2 })
+    const deck = await startReadyHere(t, 'never-listens.js', { flags: SOON })
     const [said, ...others] = await deck.history('type=worker.no-server')
     assert.deepEqual(others, [])
     assert.match(String(said.message),
@@ -28,24 +27,23 @@ describe('apps that are no server', { concurrency: 4 }, () => {
 
   rareTest('one that holds no code of a server counts as ready well before its time is over', async (t) => {
     const deck = await startDeckHere(t, 'never-listens.js', { workers: 1, flags: ['--ready-timeout-ms', '600000'] })
-    const { uptimeMs } = await deck.untilEvent(({ type }) => type === 'worker.ready', 'its readiness')
+    const { uptimeMs } = await deck.untilEvent('worker.ready')
     assert.ok(Number(uptimeMs) >= 5000, `after ${uptimeMs} ms`)
     assert.equal((await deck.history('type=worker.no-server')).length, 1)
   })
 
   rareTest('a server that is slow to start is waited for', async (t) => {
     const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, env: { BOOT_MS: '6500' } })
-    const { uptimeMs } = await deck.untilEvent(({ type }) => type === 'worker.ready', 'its readiness')
+    const { uptimeMs } = await deck.untilEvent('worker.ready')
     assert.ok(Number(uptimeMs) >= 6500, `after ${uptimeMs} ms`)
     assert.deepEqual(await deck.history('type=worker.no-server'), [])
   })
 
   rareTest('one that listens after all is a server from then on, which a restart waits for', async (t) => {
     const port = await freePort()
-    const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--ready-timeout-ms', '3000'],
+    const deck = await startReadyHere(t, 'boots-slowly.js', { workers: 1, flags: ['--ready-timeout-ms', '3000'],
       env: { BOOT_MS: '12000', PORT: String(port) } })
-    await deck.until({ ready: 1 })
-    const { worker } = await deck.untilEvent(({ type }) => type === 'worker.listens-late', 'its server')
+    const { worker } = await deck.untilEvent('worker.listens-late')
     const { state, reason } = await deck.rollout('restart')
     assert.deepEqual([state, withoutStarved(String(reason))], ['failed',
       `worker ${Number(worker) + 1} (slot 1) was not ready within 3 s (option ready.timeoutMs)`])
@@ -54,19 +52,17 @@ describe('apps that are no server', { concurrency: 4 }, () => {
   })
 
   rareTest('it outlives its master, until the next one has a worker in its place', async (t) => {
-    const deck = await startDeck(t, 'never-listens.js', { workers: 1, flags: ['--ready-timeout-ms', '4000'] })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, 'never-listens.js', { workers: 1, flags: ['--ready-timeout-ms', '4000'] })
     await deck.loseMaster()
-    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end')
+    const exit = await deck.untilEvent('worker.exited', { worker: 1 })
     const [next] = await deck.history('type=worker.ready')
     assert.deepEqual([next.worker, exit.cause, next.id < exit.id], [2, 'master-lost', true])
   })
 
   test('a server of UDP alone is ready once it is bound, also with a port for itself, and so is its successor', async (t) => {
     const port = await freePort()
-    const deck = await startDeckHere(t, 'udp-echo.js', { flags: ['--ready-timeout-ms', '600000'],
+    const deck = await startReadyHere(t, 'udp-echo.js', { flags: ['--ready-timeout-ms', '600000'],
       env: { PORT: String(port), EXCLUSIVE: 'true' } })
-    await deck.until({ ready: 2 })
     assert.deepEqual((await deck.status()).app.addresses, [`udp://127.0.0.1:${port}`])
     assert.equal(await askDatagram(port), 'hello')
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
@@ -86,15 +82,14 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     assert.equal(await answer, 'hello, ready')
 
     const other = await freePort()
-    const asking = await startDeckHere(t, 'udp-echo.js', { workers: 1, flags: ['--ready-signal', 'message'],
+    await startReadyHere(t, 'udp-echo.js', { workers: 1, flags: ['--ready-signal', 'message'],
       env: { PORT: String(other), ASKS_FIRST: 'true' } })
-    await asking.until({ ready: 1 })
   })
 
   rareTest('a UDP socket outlives its workers and its master: no datagram goes unanswered', async (t) => {
     const port = await freePort()
-    const deck = await startDeck(t, 'udp-echo.js', { flags: ['--ready-signal', 'online'], env: { PORT: String(port) } })
-    await deck.until({ ready: 2 })
+    const deck = await startReady(t, 'udp-echo.js', { flags: ['--ready-signal', 'online'],
+      env: { PORT: String(port) } })
     const socket = createSocket('udp4').bind()
     t.after(() => socket.close())
     await once(socket, 'listening')
@@ -133,8 +128,7 @@ describe('apps that are no server', { concurrency: 4 }, () => {
 
   rareTest('one that has nothing to do ends, as under plain Node, and is told what a job needs', async (t) => {
     const deck = await startDeckHere(t, 'does-nothing.js', { workers: 1, flags: SOON })
-    const { message, cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1,
-      'its end')
+    const { message, cause } = await deck.untilEvent('worker.exited', { worker: 1 })
     assert.match(String(message),
       /^worker 1 \(slot 1\) exited with code 0 before it was ready; it has come to its end .*--restart-policy on-failure\)$/)
     assert.equal(cause, 'boot-failure')
@@ -152,7 +146,7 @@ describe('apps that are no server', { concurrency: 4 }, () => {
       assert.match(String(message),
         /counts as ready\. .*\. It runs threads: the socket of a thread is its own, and no second worker can listen there$/)
       assert.equal((await deck.rollout('restart')).state, 'failed')
-      const taken = await deck.untilEvent(({ type }) => type === 'worker.thread-port-taken', 'the reason')
+      const taken = await deck.untilEvent('worker.thread-port-taken')
       assert.match(String(taken.message),
         new RegExp(
           `^a thread of worker 2 \\(slot 1\\) cannot listen, as another process does \\(listen EADDRINUSE: .*:${port}\\): .*stop-first$`
@@ -162,21 +156,19 @@ describe('apps that are no server', { concurrency: 4 }, () => {
   )
 
   rareTest('one whose work is done in a thread counts as ready', async (t) => {
-    const deck = await startDeckHere(t, 'runs-threads.js', { workers: 1, flags: SOON, env: { WHAT: 'consumer' } })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, 'runs-threads.js', { workers: 1, flags: SOON, env: { WHAT: 'consumer' } })
     assert.deepEqual(await deck.history('type=worker.exited'), [])
   })
 
   rareTest('an idle pool of threads keeps nothing running', async (t) => {
     const deck = await startDeckHere(t, 'runs-threads.js', { workers: 1, flags: SOON, env: { WHAT: 'pool' } })
-    const { code, cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1,
-      'its end')
+    const { code, cause } = await deck.untilEvent('worker.exited', { worker: 1 })
     assert.deepEqual([code, cause], [0, 'boot-failure'])
   })
 
   rareTest('a start that takes long says on the terminal what it is waiting for, and the option', async (t) => {
     const deck = await startDeckHere(t, 'never-listens.js', { flags: ['--ready-timeout-ms', '60000'] })
-    const { message } = await deck.untilEvent(({ type }) => type === 'master.waiting', 'the line')
+    const { message } = await deck.untilEvent('master.waiting')
     assert.equal(message,
       '2 of 2 workers are not ready yet: the app does not listen yet (option ready.signal: auto; without a server set --ready-signal online)')
     assert.ok(deck.output.stdout.includes(message))

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { PROBLEMS } from '../../server/errors.ts'
 import { EVENT_TYPES } from '../../server/events/kinds.ts'
 import { createContract } from '../support/api-contract.ts'
-import { startDeck } from '../support/deck.ts'
+import { startReady } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { present } from '../support/present.ts'
@@ -25,14 +25,13 @@ test('every operation answers as the document says, when all goes well and when 
       alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events: ['master.waiting'] }],
       jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' },
         broken: { cron: '0 4 * * *', command: 'exit 3' } } }))
-  const deck = await startDeck(t, 'dies-in-many-ways.cjs', { workers: 2,
+  const deck = await startReady(t, 'dies-in-many-ways.cjs', { workers: 2,
     flags: ['--config', config, '--drain-idle-grace-ms', '500', '--drain-spread-ms', '0'] })
-  await deck.until({ ready: 2 })
   const { body: document } = await deck.api('/openapi.json')
   const contract = createContract(document)
 
   await fetch(`${await deck.appUrl()}/?kind=1`).catch(() => {})
-  await deck.untilEvent(({ type }) => type === 'crash.group-new', 'the crash')
+  await deck.untilEvent('crash.group-new')
   const { workers: [{ id: worker }] } = await deck.until({ ready: 2 })
 
   for (const path of ['/healthz', '/readyz', '/metrics']) await ask('GET', path, undefined, '')
@@ -61,16 +60,13 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('POST', '/messages', { worker, type: 'reload' })
 
   const diagnostics = await ask('POST', `/workers/${worker}/diagnostics`, { kind: 'heap-statistics' })
-  await deck.untilEvent(({ type }) => type === 'diagnostics.finished', 'the diagnostics')
+  await deck.untilEvent('diagnostics.finished')
   await ask('GET', `/diagnostics/${diagnostics.id}`)
   await ask('GET', `/diagnostics/${diagnostics.id}/file`)
   await ask('DELETE', `/diagnostics/${diagnostics.id}`)
   const profile = await ask('POST', `/workers/${worker}/diagnostics`, { kind: 'cpu-profile', durationMs: 1000 })
   await ask('GET', `/diagnostics/${profile.id}/functions`, undefined, 409)
-  await deck.untilEvent(
-    ({ type, message }) => type === 'diagnostics.finished' && String(message).includes('cpu-profile'),
-    'the profile'
-  )
+  await deck.untilEvent('diagnostics.finished', { message: /cpu-profile/ })
   await ask('GET', `/diagnostics/${profile.id}/functions`)
 
   await ask('GET', '/profiles/functions?since=10m')
@@ -82,7 +78,7 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('GET', '/jobs')
   await ask('POST', '/jobs/nightly/resume')
   await ask('POST', '/jobs/nightly/runs')
-  await deck.untilEvent(({ type }) => type === 'job.succeeded', 'the end of a run')
+  await deck.untilEvent('job.succeeded')
   await ask('GET', '/jobs')
   await ask('GET', '/jobs/nightly/runs')
   await ask('GET', '/jobs/runs')
@@ -90,12 +86,12 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('GET', `/jobs/runs/${run}`)
   await ask('GET', `/jobs/runs/${run}/stream`, undefined, undefined, { accept: 'text/event-stream' })
   await ask('POST', `/jobs/runs/${run}/end`, { isForced: true })
-  await deck.untilEvent(({ type }) => type === 'job.interrupted', 'the end of a command')
+  await deck.untilEvent('job.interrupted')
   await ask('GET', `/jobs/runs/${run}`)
   await ask('POST', `/jobs/runs/${run}/end`, undefined, 409)
   await ask('POST', '/jobs/hourly/runs', undefined, 404)
   await ask('POST', '/jobs/broken/runs')
-  await deck.untilEvent(({ type }) => type === 'job.failed', 'a failure')
+  await deck.untilEvent('job.failed')
   await ask('POST', '/jobs/broken/acknowledge')
   await ask('POST', '/jobs/broken/acknowledge', undefined, 404)
   await ask('POST', '/jobs/place')
@@ -105,8 +101,7 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('POST', '/jobs/runs', { command: [] }, 422)
   await ask('GET', '/refs')
   const built = await ask('POST', '/releases', { git: 'main' }, 202)
-  await deck.untilEvent(({ type, detail }) => type === 'job.command-failed' && detail?.run === built.id,
-    'a commit without the entry')
+  await deck.untilEvent('job.command-failed', { detail: { run: built.id } })
   await ask('GET', `/jobs/runs/${built.id}`)
   await ask('POST', '/releases', { git: 'other' }, 404)
 
@@ -130,7 +125,7 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('POST', '/rollouts/preview', { kind: 'deploy', strategy: { canary: { workers: 1 } } })
   const deploy = await ask('POST', '/rollouts', { kind: 'deploy', note: 'on trial',
     strategy: { canary: { workers: 1, durationMs: 60_000 }, limits: { minRequests: 1 } } })
-  await deck.untilEvent(({ type, detail }) => type === 'rollout.step' && detail?.state === 'canary', 'the canary')
+  await deck.untilEvent('rollout.step', { detail: { state: 'canary' } })
   await ask('POST', '/rollouts', { kind: 'restart' }, 409)
   await ask('POST', `/rollouts/${deploy.id}/retry`, undefined, 409)
   for (const action of ['pause', 'resume', 'promote']) await ask('POST', `/rollouts/${deploy.id}/${action}`)
@@ -146,12 +141,12 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('GET', `/rollouts/${rollback.id}?wait=2m`)
   const held = await ask('POST', '/rollouts', { kind: 'deploy',
     strategy: { onFailure: 'hold', limits: { readyTimeoutMs: 1 } } })
-  await deck.untilEvent(({ type, rollout }) => type === 'rollout.held' && rollout === held.id, 'a step that has failed')
+  await deck.untilEvent('rollout.held', { rollout: held.id })
   await ask('POST', `/rollouts/${held.id}/retry`)
   await ask('POST', `/rollouts/${held.id}/abort`)
   await ask('GET', `/rollouts/${held.id}?wait=2m`)
   await ask('POST', '/rollouts', { kind: 'deploy', strategy: { limits: { readyTimeoutMs: 1 } } })
-  await deck.untilEvent(({ type }) => type === 'rollout.failed', 'a deploy that fails')
+  await deck.untilEvent('rollout.failed')
   const { items: [notice] } = await ask('GET', '/notices')
   await ask('POST', `/notices/${notice.id}/acknowledge`)
   await ask('POST', `/notices/${notice.id}/acknowledge`, undefined, 404)

@@ -6,10 +6,11 @@ import { describe, test, type TestContext } from 'node:test'
 import WebSocket from 'ws'
 import { identifyProcess, isAlive, signalProcess } from '../../server/system/process-identity.ts'
 import { holdsFileOf, type OrphanOrder } from '../../workers/protocol.ts'
-import { startDeck } from '../support/deck.ts'
+import { startDeck, startReady } from '../support/deck.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { present } from '../support/present.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
+import { statusOf } from '../support/process-figures.ts'
 import { until } from '../support/until.ts'
 import type { OrphanIdentity } from '../../server/cluster/orphan-handle.ts'
 
@@ -40,8 +41,8 @@ describe('orphan', { concurrency: 2 }, () => {
     const { deck, orphans: [orphan], lose } = await startToLose(t, 'answers-with-pid.js', { workers: 1,
       flags: [...ALONE, '--drain-deadline-ms', '1000'] })
     const hanging = await fetch(`${await deck.appUrl()}/?ms=60000&begin`)
-    await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain')
+    await deck.post('/rollouts', { kind: 'restart' })
+    await deck.untilEvent('worker.draining', { worker: 1 })
     const [, { pid: next }] = await deck.history('type=worker.ready').then((events) => events.reverse())
     const successor = identifyProcess(present(next))
     await lose()
@@ -55,7 +56,7 @@ describe('orphan', { concurrency: 2 }, () => {
     test(`a worker that is starting ends with its master: ${app}`, { skip: app === 'never-listens.js' && rareOnly },
       async (t) => {
         const deck = await startDeck(t, app, { workers: 1, flags: ALONE, env: { BOOT_MS: '10000' } })
-        const { pid } = await deck.untilEvent(({ type }) => type === 'worker.online', 'the worker')
+        const { pid } = await deck.untilEvent('worker.online')
         const worker = identifyProcess(present(pid))
         deck.signal('SIGKILL')
         await deck.exited
@@ -87,27 +88,22 @@ describe('orphan', { concurrency: 2 }, () => {
 
   rareTest('one whose app leaves its cluster, by whatever call, is replaced first, drains and counts as no crash',
     async (t) => {
-      const deck = await startDeck(t, 'disconnects-itself.js', { workers: 1 })
-      await deck.until({ ready: 1 })
+      const deck = await startReady(t, 'disconnects-itself.js', { workers: 1 })
       const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
       for (const [index, way] of ['disconnect', 'leave', 'kill', 'documented'].entries()) {
         await fetch(`${await deck.appUrl()}/${way}`)
-        const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === index + 1,
-          `its exit by ${way}`)
+        const exit = await deck.untilEvent('worker.exited', { worker: index + 1 })
         assert.deepEqual([exit.code, exit.signal, exit.cause], [0, null, 'app-request'], way)
         assert.match(String(exit.message), new RegExp(`the app of worker ${index + 1} asked to be replaced`))
-        const ready = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker === index + 2,
-          'its replacement')
+        const ready = await deck.untilEvent('worker.ready', { worker: index + 2 })
         assert.ok(ready.id < exit.id, 'new before old')
       }
-      assert.deepEqual((await fresh.stop()).failures, [])
+      await fresh.checkNoneLost()
       for (let worker = 5; worker < 9; worker++) {
-        const { at } = await deck.untilEvent(({ type, worker: id }) => type === 'worker.ready' && id === worker,
-          `worker ${worker}`)
+        const { at } = await deck.untilEvent('worker.ready', { worker })
         await until(() => Date.now() - Date.parse(at) > 1000, 'a second of its life')
         await fetch(`${await deck.appUrl()}/exit`)
-        const exit = await deck.untilEvent(({ type, worker: id }) => type === 'worker.exited' && id === worker,
-          'its exit by itself')
+        const exit = await deck.untilEvent('worker.exited', { worker })
         assert.deepEqual([exit.code, exit.signal, exit.cause], [0, null, 'app-request'])
       }
       const { status, events } = { status: await deck.until({ ready: 1 }), events: await deck.history('limit=1000') }
@@ -126,7 +122,7 @@ describe('orphan', { concurrency: 2 }, () => {
     const ask = async () => (await fetch(url)).json()
     const expected = { pid: orphan.pid, heard: [], isConnected: true }
     assert.deepEqual(await ask(), expected)
-    await until(() => parentOf(orphan.pid) !== masterPid, 'another parent')
+    await until(() => statusOf(orphan.pid, 'PPid') !== masterPid, 'another parent')
     assert.deepEqual(await Promise.all([1, 2, 3].map(ask)), [expected, expected, expected])
   })
 
@@ -136,7 +132,7 @@ describe('orphan', { concurrency: 2 }, () => {
     const url = await deck.appUrl()
     const masterPid = await lose()
     t.after(() => signalProcess(orphan, 'SIGKILL'))
-    await until(() => parentOf(orphan.pid) !== masterPid, 'another parent')
+    await until(() => statusOf(orphan.pid, 'PPid') !== masterPid, 'another parent')
     await fetch(`${url}/quiet`)
     deck.child.stdout.destroy()
     for (let n = 0; n < 3; n++) assert.equal(await (await fetch(`${url}/loud`)).text(), String(orphan.pid))
@@ -163,9 +159,4 @@ async function startToLose (t: TestContext, app: string,
 
 function tell ({ pid, orderFile }: OrphanIdentity, order: Partial<OrphanOrder>) {
   writeFileSync(orderFile, JSON.stringify({ pid, ...order }))
-}
-
-function parentOf (pid: number) {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync,
   writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -8,7 +7,7 @@ import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { tempFolder } from '../support/folder.ts'
-import { linkPackages } from '../support/install.ts'
+import { linkPackages, startAndStop } from '../support/install.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -88,19 +87,9 @@ describe('the package that npm packs', () => {
     const dataDir = path.join(folder, 'data')
     // The command takes the Node that is first there, and a package brings none.
     const withNode = { ...env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` }
-    const master = spawn(bin, ['start', 'app.js', '--workers', '1', '--admin-port', '0', '--data-dir', dataDir], {
-      cwd: folder,
-      env: withNode,
-      stdio: ['ignore', 'pipe', 'inherit']
-    })
-    const exited = once(master, 'exit')
-    const timer = setTimeout(() => master.kill('SIGTERM'), PATIENCE_MS)
-    for await (const text of master.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false }))
-      if (text.includes('1 worker ready')) break
-    master.stdout.resume()
-    const { stdout } = await run(bin, ['stop', '--data-dir', dataDir], { cwd: folder, env: withNode })
-    clearTimeout(timer)
-    assert.deepEqual([stdout, await exited], ['stopped\n', [0, null]])
+    const options = { cwd: folder, env: withNode }
+    await startAndStop(`exec '${bin}' start app.js --workers 1 --admin-port 0 --data-dir '${dataDir}'`, options,
+      () => run(bin, ['stop', '--data-dir', dataDir], options))
   })
 
   test('keeps its inner files to itself', async () => {

@@ -6,7 +6,7 @@ import { constants } from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { startDeck, type Deck, type Launch } from '../support/deck.ts'
+import { startDeck, type Deck, type Launch, startReady } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
@@ -37,8 +37,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
       // Those that are waited for by node itself are left to it: their end is known in full.
       const rollout = await deck.rollout('restart')
       assert.equal(rollout.state, 'succeeded')
-      const exit = await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === worker,
-        'the end of the first worker')
+      const exit = await deck.untilEvent('worker.exited', { pid: worker })
       assert.deepEqual([exit.cause, exit.code, exit.signal], ['restart', 0, null])
       deck.signal('SIGTERM')
       assert.deepEqual(await deck.exited, { code: 0, signal: null })
@@ -47,9 +46,8 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
     test(`${who} says once that orphans stay as zombies without the native calls, and serves`, {
       skip: isVariant && rareOnly
     }, async (t) => {
-      const deck = await startDeck(t, 'leaves-orphans.js', { workers: 1, launch: { ...CONTAINED, ...WITHOUT_KOFFI },
+      const deck = await startReady(t, 'leaves-orphans.js', { workers: 1, launch: { ...CONTAINED, ...WITHOUT_KOFFI },
         flags })
-      await deck.until({ ready: 1 })
       const url = await deck.appUrl()
       const orphan = await ask(url)
       await untilOrphanIs('Z', orphan, url)
@@ -88,8 +86,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
   })
 
   rareTest('the keeper starts the next master when one dies; a second SIGTERM ends all at once with 1', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, launch: CONTAINED })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, launch: CONTAINED })
     const keeper = Number(childOf(deck.child.pid))
     process.kill(Number(childOf(keeper)), 'SIGKILL')
     await deck.meetNext()
@@ -121,8 +118,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
   })
 
   rareTest('a second SIGTERM ends a master without a keeper at once with 1 as well', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, launch: CONTAINED, flags: ['--no-keeper'] })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, launch: CONTAINED, flags: ['--no-keeper'] })
     await endAtOnce(deck)
   })
 })
@@ -131,7 +127,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
 async function endAtOnce (deck: Deck) {
   const hanging = await fetch(`${await deck.appUrl()}/?ms=60000&begin`)
   deck.signal('SIGTERM')
-  await deck.untilEvent(({ type, cause }) => type === 'worker.draining' && cause === 'shutdown', 'the drain')
+  await deck.untilEvent('worker.draining', { cause: 'shutdown' })
   deck.signal('SIGTERM')
   assert.deepEqual(await deck.exited, { code: 1, signal: null })
   await assert.rejects(hanging.text())

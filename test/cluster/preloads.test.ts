@@ -4,18 +4,14 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { FIXTURES, startDeck } from '../support/deck.ts'
+import { get } from '../support/asking.ts'
+import { FIXTURES, startDeck, startReady } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 
 const run = promisify(execFile)
-
-async function ask (where: string | number): Promise<string> {
-  const url = typeof where === 'number' ? `http://127.0.0.1:${where}` : where
-  return await (await fetch(url, { headers: { connection: 'close' } })).text()
-}
 
 /** A preload whose path needs quotes. */
 function placePreload () {
@@ -44,16 +40,16 @@ describe('what runs before an app', { concurrency: 2 }, () => {
     writeFileSync(go, '')
     const { workers } = await deck.until({ ready: 2 })
     const pids = workers.map(({ pid }) => pid)
-    assert.ok(pids.map((pid) => `side of ${pid}`).includes(await ask(sidePort)))
+    assert.ok(pids.map((pid) => `side of ${pid}`).includes(await get(`http://127.0.0.1:${sidePort}`)))
     const loaded = readFileSync(seen, 'utf8').trim().split('\n').map(Number)
     assert.deepEqual(loaded.sort(), [deck.child.pid, ...pids].sort(), 'the keeper has begun anew since')
     assert.doesNotMatch(readFileSync(`/proc/${deck.child.pid}/environ`, 'utf8'), /^NODE_OPTIONS=.*metrics\.cjs/m)
     assert.equal((await deck.status()).app.addresses.length, 1, 'that of the app')
 
-    const { own, thread, child } = JSON.parse(await ask(await deck.appUrl()))
+    const { own, thread, child } = JSON.parse(await deck.ask())
     for (const each of [own, thread, child]) assert.deepEqual(each, { execArgv: [], nodeOptions })
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
-    assert.match(await ask(sidePort), /^side of \d+$/)
+    assert.match(await get(`http://127.0.0.1:${sidePort}`), /^side of \d+$/)
     const { body: { items } } = await deck.api('/events?type=unexpected')
     assert.deepEqual(items, [])
   })
@@ -73,8 +69,8 @@ describe('what runs before an app', { concurrency: 2 }, () => {
       assert.equal(app.addresses.length, 1, 'that of the app')
       assert.ok(workers.map(({ pid }) =>
         `side of ${pid}`
-      ).includes(await ask(sidePort)))
-      assert.match(await ask(await deck.appUrl()), /argv/)
+      ).includes(await get(`http://127.0.0.1:${sidePort}`)))
+      assert.match(await deck.ask(), /argv/)
     })
   }
 
@@ -104,9 +100,8 @@ describe('what runs before an app', { concurrency: 2 }, () => {
         const given = how === 'execArgv'
           ? { flags: [`--exec-argv=--require ${pnp}`] }
           : { env: { NODE_OPTIONS: `--no-deprecation --require "${pnp}"` } }
-        const deck = await startDeck(t, path.join(folder, 'app.mjs'), { workers: 1, ...given })
-        await deck.until({ ready: 1 })
-        assert.equal(`${await ask(port)}\n`, plain.stdout, 'as plain Node has it')
+        const deck = await startReady(t, path.join(folder, 'app.mjs'), { workers: 1, ...given })
+        assert.equal(`${await deck.ask()}\n`, plain.stdout, 'as plain Node has it')
       }
     )
   }

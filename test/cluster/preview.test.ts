@@ -3,8 +3,8 @@ import { readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
-import { startDeckHere } from '../support/deck-here.ts'
-import { app, deploy, start, untilListed } from '../support/deploys.ts'
+import { startReadyHere } from '../support/deck-here.ts'
+import { app, untilListed } from '../support/deploys.ts'
 import { tempFolder, writeFiles } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
 import { createRepository } from '../support/repository.ts'
@@ -19,14 +19,12 @@ async function deployed (t: TestOwner,
 {
   writeFiles(folder, { 'app.mjs': app('response.end(\'one\')'),
     'package.json': '{ "name": "shop", "version": "1.0.0" }', 'views/home.html': 'one' })
-  const deck = await startDeckHere(t, path.join(folder, 'app.mjs'), { workers, flags: [...QUICK, ...flags] })
-  await deck.until({ ready: workers })
+  const deck = await startReadyHere(t, path.join(folder, 'app.mjs'), { workers, flags: [...QUICK, ...flags] })
   return { deck, folder, cli: (...args: string[]) => runCliHere([...args, '--data-dir', deck.folder]) }
 }
 
 async function preview (deck: Deck, body: object = {}) {
-  const { status, body: told } = await deck.api('/rollouts/preview', { method: 'POST',
-    body: JSON.stringify({ kind: 'deploy', ...body }) })
+  const { status, body: told } = await deck.post('/rollouts/preview', { kind: 'deploy', ...body })
   assert.equal(status, 200, JSON.stringify(told))
   return told
 }
@@ -75,7 +73,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     assert.match(told.warnings[0],
       /^r1 runs from the same folder, whose files have changed: it may not be able to come back/)
 
-    const { to } = await deploy(deck)
+    const { to } = await deck.rollout('deploy')
     const { body: made } = await deck.api(`/releases/${to as `r${number}`}`)
     assert.deepEqual([made.id, made.changed, made.git, made.entry], [told.release?.id, told.changed, told.release?.git,
       told.release?.entry])
@@ -92,7 +90,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
       folder, []])
     assert.deepEqual(told.files, { added: 0, changed: 1, removed: 0,
       items: [{ name: 'views/home.html', change: 'changed' }] }, 'app.mjs was written anew with the same content')
-    assert.equal((await deploy(deck)).state, 'succeeded')
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     assert.ok(readdirSync(folder).includes('data'))
   })
 
@@ -101,9 +99,8 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     for (const version of ['v1', 'v2'])
       writeFiles(root, { [`${version}/app.mjs`]: app(`response.end('${version}')`), [`${version}/package.json`]: '{}' })
     symlinkSync('v1', path.join(root, 'current'))
-    const deck = await startDeckHere(t, path.join(root, 'current', 'app.mjs'), { workers: 1,
+    const deck = await startReadyHere(t, path.join(root, 'current', 'app.mjs'), { workers: 1,
       flags: [...QUICK, '--releases-root', root] })
-    await deck.until({ ready: 1 })
     const told = await preview(deck, { path: 'v2' })
     assert.deepEqual([told.release?.mode, told.release?.path, told.files?.items, told.warnings], ['path',
       path.join(root, 'v2'), [{ name: 'app.mjs', change: 'changed' }], []])
@@ -115,12 +112,12 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     const { deck, folder, cli } = await deployed(t, { flags: ['--releases-mode', 'folder'] })
     const codes = async () => (await preview(deck)).refusals.map(({ code }) => code)
     writeFiles(folder, { 'app.mjs': app('response.end(\'two\')') })
-    const { id } = await start(deck, { strategy: { canary: { workers: 1, durationMs: 600_000 } } })
-    await deck.untilEvent(({ type, detail }) => type === 'rollout.step' && detail?.state === 'canary', 'the canary')
+    const { id } = await deck.begin({ kind: 'deploy', strategy: { canary: { workers: 1, durationMs: 600_000 } } })
+    await deck.untilEvent('rollout.step', { detail: { state: 'canary' } })
     writeFiles(path.join(deck.folder, 'releases', 'r1'), { 'uploads/a.png': '' })
     writeFiles(folder, { 'app.mjs': app('response.end(\'three\')') })
     assert.deepEqual(await codes(), ['rollout-running', 'unshared-files'])
-    await deck.api(`/rollouts/${id}/abort`, { method: 'POST' })
+    await deck.post(`/rollouts/${id}/abort`)
     await deck.untilStatus(({ rollout }) => rollout === null, 'the end of the rollout')
     const { code, stdout, stderr } = await cli('deploy', '--dry-run')
     assert.equal(code, 4)
@@ -134,16 +131,16 @@ describe('the preview of a deploy', { concurrency: true }, () => {
   rareTest('tells what is in the way, the plan in the words of its strategy, and what the last ones took',
     async (t) => {
       const { deck, cli } = await deployed(t, { workers: 2 })
-      await deploy(deck)
+      await deck.rollout('deploy')
       await deck.rollout('restart')
       const told = await preview(deck, { strategy: { canary: { workers: 1 }, surge: 2 } })
       assert.equal(told.plan.text, '2 workers, all at once, after a canary of 1 for 30 s; if one fails, it rolls back')
       assert.deepEqual(told.last.map(({ rollout, state, release }) => [rollout, state, release]), [[1, 'succeeded',
         'r2']])
       assert.ok(told.last[0].tookMs > 0)
-      const { id } = await start(deck, { strategy: { canary: { workers: 1, durationMs: 600_000 } } })
+      const { id } = await deck.begin({ kind: 'deploy', strategy: { canary: { workers: 1, durationMs: 600_000 } } })
       assert.deepEqual((await preview(deck)).refusals.map(({ code }) => code), ['rollout-running'])
-      await deck.api(`/rollouts/${id}/abort`, { method: 'POST' })
+      await deck.post(`/rollouts/${id}/abort`)
       await deck.untilStatus(({ rollout }) => rollout === null, 'the end of the rollout')
       const { code, stdout } = await cli('deploy', '--dry-run', '--surge', '1', '--json')
       assert.deepEqual([code, JSON.parse(stdout).plan.text], [0,
@@ -159,9 +156,8 @@ describe('the preview of a deploy', { concurrency: true }, () => {
       })
     writeFiles(folder, { 'app.mjs': app('response.end(\'one\')'), 'package.json': '{}' })
     configure({ env: { LEVEL: 'low' } })
-    const deck = await startDeckHere(t, null, { cwd: folder, workers: 1,
+    const deck = await startReadyHere(t, null, { cwd: folder, workers: 1,
       flags: ['--config', path.join(folder, 'clusterdeck.config.json')] })
-    await deck.until({ ready: 1 })
     assert.deepEqual((await preview(deck)).options, [])
     configure({ env: { LEVEL: 'high' }, execArgv: ['--no-warnings'], rollout: { surge: 2 }, orphanMs: 5000 })
     const { options, changed, release } = await preview(deck)
@@ -169,7 +165,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
       from: null, to: null, takesEffect: 'deploy' }, { name: 'orphanMs', from: 60_000, to: 5000, takesEffect: 'start' },
       { name: 'rollout.surge', from: 1, to: 2, takesEffect: 'now' }])
     assert.deepEqual([changed?.environment, changed?.arguments, release?.nodeOptions], [['LEVEL'], true, 1])
-    assert.equal((await deploy(deck)).state, 'succeeded')
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     assert.deepEqual((await preview(deck)).options.map(({ name }) => name), ['orphanMs', 'rollout.surge'],
       'the others are in force')
   })
@@ -182,7 +178,7 @@ test('the preview of a rollback tells what would come back, and what not', async
   assert.match(none.stderr, /the rollback would be refused: No release other than r1/)
   await untilListed(deck, 'r1')
   writeFiles(folder, { 'views/home.html': 'two' })
-  assert.equal((await deploy(deck)).state, 'succeeded')
+  assert.equal((await deck.rollout('deploy')).state, 'succeeded')
   await untilListed(deck, 'r2')
   const told = await preview(deck, { kind: 'rollback' })
   assert.deepEqual([told.release?.id, told.refusals, told.warnings], ['r1', [], [

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startReady } from '../support/deck.ts'
+import { startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { asOtherProgram, withoutOtherPrograms } from '../support/other-programs.ts'
 import { freePort } from '../support/ports.ts'
@@ -23,9 +23,8 @@ test(
     const cwd = tempFolder()
     writeFileSync(path.join(cwd, 'server.js'), PROGRAM)
     writeFileSync(path.join(cwd, 'shop.json'), '{ "name": "good" }')
-    const deck = await startDeck(t, null, { cwd, args: asOtherProgram(path.join(cwd, 'server.js')), workers: 1,
+    const deck = await startReady(t, null, { cwd, args: asOtherProgram(path.join(cwd, 'server.js')), workers: 1,
       env: { PORT: String(await freePort()) } })
-    await deck.until({ ready: 1 })
     const [{ pid }] = (await deck.status()).workers
 
     rmSync(path.join(cwd, 'shop.json'))
@@ -37,8 +36,7 @@ test(
     assert.deepEqual([culprit, kind, errorName], ['load (server.js)', 'exception', 'Error'])
 
     process.kill(present(pid), 'SIGSEGV')
-    const end = await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid,
-      'the end of the worker')
+    const end = await deck.untilEvent('worker.exited', { pid })
     assert.match(String(end.message), /was ended by SIGSEGV \(it used memory that is not its own\)$/)
   }
 )
@@ -50,10 +48,9 @@ test('the words of an error that a Node app logs before it exits are the reason,
     if (require('node:fs').existsSync('${file}.bad')) end('no database:', 1)
     else require('node:http').createServer((request, response) => end('lost the database:', 3)).listen(0)
   `)
-  const deck = await startDeckHere(t, file, { workers: 1 })
-  await deck.until({ ready: 1 })
+  const deck = await startReadyHere(t, file, { workers: 1 })
   await fetch(await deck.appUrl()).catch(() => {})
-  const { message } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its end')
+  const { message } = await deck.untilEvent('worker.exited')
   assert.match(String(message), /exited with code 3: lost the database: Error: connect ECONNREFUSED 127\.0\.0\.1:1$/)
 
   await deck.until({ ready: 1 })

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { marked } from 'marked'
 import { get } from '../support/asking.ts'
-import { startDeck } from '../support/deck.ts'
+import { startReady } from '../support/deck.ts'
 import { wordsOf } from '../support/examples.ts'
 import { tempFolder } from '../support/folder.ts'
 import { openFreshConnections } from '../support/load.ts'
@@ -37,13 +37,12 @@ describe('examples of the page on other programs', { skip: withoutOtherPrograms 
       const port = await freePort()
       const { flags, args } = typed(line, port)
       const isAlone = line.includes('stop-first')
-      const deck = await startDeck(t, null, { workers: isAlone ? 1 : 2, cwd, flags, args, env: { PORT: String(port) } })
-      await deck.until({ ready: isAlone ? 1 : 2 })
+      const deck = await startReady(t, null, { workers: isAlone ? 1 : 2, cwd, flags, args,
+        env: { PORT: String(port) } })
       const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 20 })
       await load.untilAnswered(10)
       await deck.rollout('deploy')
-      const { failures, total } = await load.stop()
-      assert.deepEqual(failures, [], `of ${total} requests`)
+      await load.checkNoneLost()
       const pids = (await deck.status()).workers.map(({ pid }) => pid)
       const [, answered] = /^hello from pid (\d+)\n$/.exec(await get(`http://127.0.0.1:${port}/`)) ?? []
       assert.ok(pids.includes(Number(answered)))

@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { describe, test } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { childrenOf } from '../../server/system/children.ts'
 import { textIn } from '../../server/system/proc.ts'
+import { above } from '../support/event-log.ts'
 import { askDatagram, askPath, get } from '../support/asking.ts'
-import { FIXTURES, runCli, startDeck, type Deck, type Launch } from '../support/deck.ts'
+import { FIXTURES, runCli, startDeck, startReady, type Deck, type Launch } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { isGone } from '../support/is-gone.ts'
 import { findProcesses } from '../support/leftovers.ts'
-import { openFreshConnections } from '../support/load.ts'
+import { openFreshConnections, whenAllIdle } from '../support/load.ts'
 import { asOtherProgram, withoutOtherPrograms } from '../support/other-programs.ts'
 import { freePort } from '../support/ports.ts'
 import { present } from '../support/present.ts'
@@ -18,41 +19,44 @@ import { lacksPython } from '../support/pseudo-terminal.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
 
+const withoutPython = lacksPython && 'it is written in Python'
+const rareInPython = rareOnly || withoutPython
+
 describe('programs that are no Node programs', { skip: withoutOtherPrograms }, () => {
-  test('share a TCP port, a Unix socket and a UDP port: no request fails over a deploy, a killed worker and a restart, and nothing is left', async (t) => {
+  test('share a TCP port and a UDP port, and have a Unix socket of their own in each rollout: no fresh connection fails over a deploy, a killed worker and a restart, and nothing is left', async (t) => {
     const place = tempFolder()
-    const port = await freePort()
-    const mark = `PLACE=${place}`
-    const deck = await startDeck(t, null, { cwd: place, args: asOtherProgram('serves-on-three-sockets.js'),
-      env: { PORT: String(port), PLACE: place } })
-    await deck.until({ ready: 2 })
-    const url = `http://127.0.0.1:${port}/`
-    const load = openFreshConnections(t, url, { perSecond: 40 })
-    await load.untilAnswered(20)
-    const first = await pidsOf(deck)
+    const socketPath = path.join(place, 'app.sock')
+    const { deck, port, url } = await startOther(t, 'serves-on-three-sockets.js', { cwd: place, env: { PLACE: place } })
+    const loads = [await loadOn(t, url), await loadOn(t, 'http://localhost/', { perSecond: 100, socketPath })]
+    const inode = () => statSync(socketPath).ino
+    const [first, firstInode] = [await pidsOf(deck), inode()]
     assert.equal(first.size, 2)
 
     await deck.rollout('deploy')
+    const deployed = inode()
+    assert.notEqual(deployed, firstInode)
     const [, killed] = await pidsOf(deck)
-    await load.whenIdle(() => process.kill(killed, 'SIGKILL'))
-    await deck.untilEvent(({ type, pid }) => type === 'worker.exited' && pid === killed, 'the end of the killed worker')
+    await whenAllIdle(loads, () => process.kill(killed, 'SIGKILL'))
+    await deck.untilEvent('worker.exited', { pid: killed })
     await deck.until({ ready: 2 })
+    assert.equal(inode(), deployed, 'whoever takes the place of a worker that has gone leaves it as it is')
+    const slow = askPath(socketPath, '/slow')
+    await loads[1].untilAnswered(5)
     await deck.rollout('restart')
+    assert.match(await slow, /^\d+$/, 'a request that has begun is answered')
 
-    const { total, failures } = await load.stop()
-    assert.deepEqual(failures, [], `of ${total} requests`)
+    for (const load of loads) await load.checkNoneLost()
     const last = await pidsOf(deck)
     assert.ok([...last].every((pid) => !first.has(pid)))
-    for (const answer of await Promise.all([get(url), askPath(path.join(place, 'app.sock')), askDatagram(port)]))
+    for (const answer of await Promise.all([get(url), askPath(socketPath), askDatagram(port)]))
       assert.ok(last.has(Number(answer)), answer)
-
     await deck.stop()
-    assert.deepEqual(findProcesses(mark), [])
+    assert.deepEqual(readdirSync(place).filter((name) => name.includes('sock')), [])
+    assert.deepEqual(findProcesses(`PLACE=${place}`), [])
   })
 
   test('and start scripts whose server is their child: it listens, no request fails over a restart and a killed script, and all of it ends', async (t) => {
-    const cwd = tempFolder()
-    const port = await freePort()
+    const [cwd, port] = [tempFolder(), await freePort()]
     writeFileSync(path.join(cwd, 'server.cjs'),
       'require(\'http\').createServer((_request, response) => setTimeout(() => response.end(), 100)).listen(process.env.PORT, \'127.0.0.1\')\n')
     writeFileSync(path.join(cwd, 'start.mjs'), `
@@ -62,244 +66,152 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
       server.on('exit', (code) => process.exit(code ?? 0))
       process.on('SIGTERM', () => server.kill())
     `)
-    const deck = await startDeck(t, path.join(cwd, 'start.mjs'), { cwd, env: { PORT: String(port) } })
-    await deck.until({ ready: 2 })
+    const deck = await startReady(t, path.join(cwd, 'start.mjs'), { cwd, env: { PORT: String(port) } })
     assert.match(deck.output.stdout, /start\.mjs → .*start\.mjs\n +it starts its server as another process/)
-    const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 40 })
-    await load.untilAnswered(20)
+    const load = await loadOn(t, `http://127.0.0.1:${port}/`)
     await deck.rollout('restart')
-    const { workers: [{ pid }] } = await deck.status()
-    process.kill(present(pid), 'SIGKILL')
-    await deck.untilEvent(({ type, pid: own }) => type === 'worker.exited' && own === pid, 'the end of the script')
+    const [pid] = await pidsOf(deck)
+    process.kill(pid, 'SIGKILL')
+    await deck.untilEvent('worker.exited', { pid })
     await deck.until({ ready: 2 })
-    assert.deepEqual((await load.stop()).failures, [])
+    await load.checkNoneLost()
     await deck.stop()
     assert.deepEqual(findProcesses(`PORT=${port}`), [])
   })
 
-  test('that go to the background are told so, and leave nobody there', async (t) => {
-    const cwd = tempFolder()
-    const deck = await startDeck(t, null, { cwd, workers: 1,
-      args: ['sh', '-c', `setsid sleep 345 & echo $! > ${path.join(cwd, 'pid')}`] })
-    const { message } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its end')
-    assert.match(String(message),
-      /exited with code 0 before it was ready; it has gone to the background, and left \w+ \(pid \d+\), which is ended: let it run in the foreground/)
-    await until(() => isGone(textIn(path.join(cwd, 'pid')).trim()), 'the end of what it has left')
-  })
-
-  test('have a Unix socket of their own in each rollout: no fresh connection fails over a deploy, a killed worker and a restart', async (t) => {
-    const place = tempFolder()
-    const socketPath = path.join(place, 'app.sock')
-    const deck = await startDeck(t, null, { cwd: place, args: asOtherProgram('serves-on-three-sockets.js'),
-      env: { PORT: String(await freePort()), PLACE: place } })
-    await deck.until({ ready: 2 })
-    const load = openFreshConnections(t, 'http://localhost/', { perSecond: 100, socketPath })
-    await load.untilAnswered(20)
-    const first = statSync(socketPath).ino
-    await deck.rollout('deploy')
-    const { ino } = statSync(socketPath)
-    assert.notEqual(ino, first)
-
-    const [, killed] = await pidsOf(deck)
-    await load.whenIdle(() => process.kill(killed, 'SIGKILL'))
-    await deck.untilEvent(({ type, pid }) => type === 'worker.exited' && pid === killed, 'the end of the killed worker')
-    await deck.until({ ready: 2 })
-    assert.equal(statSync(socketPath).ino, ino, 'whoever takes the place of a worker that has gone leaves it as it is')
-    const slow = askPath(socketPath, '/slow')
-    await load.untilAnswered(5)
-    await deck.rollout('restart')
-    assert.match(await slow, /^\d+$/, 'a request that has begun is answered')
-    const { total, failures } = await load.stop()
-    assert.deepEqual(failures, [], `of ${total} requests`)
-    await deck.stop()
-    assert.deepEqual(readdirSync(place).filter((name) => name.includes('sock')), [])
-  })
-
   test('that shut their Unix socket down when they end lose no connection in a restart, and see it under its path', {
-    skip: rareOnly || (lacksPython && 'it is written in Python')
+    skip: rareInPython
   }, async (t) => {
     const socketPath = path.join(tempFolder(), 'app.sock')
-    const deck = await startDeck(t, null, { cwd: tempFolder(),
-      args: ['python3', path.join(FIXTURES, 'shuts-its-socket.py')], env: { SOCKET_PATH: socketPath } })
-    await deck.until({ ready: 2 })
-    const load = openFreshConnections(t, 'http://localhost/', { perSecond: 100, socketPath })
-    await load.untilAnswered(20)
+    const { deck } = await startOther(t, 'shuts-its-socket.py', { env: { SOCKET_PATH: socketPath } })
+    const load = await loadOn(t, 'http://localhost/', { perSecond: 100, socketPath })
     for (let count = 0; count < 2; count++) await deck.rollout('restart')
-    const { total, failures } = await load.stop()
-    assert.deepEqual(failures, [], `of ${total} requests`)
-    const { items } = (await deck.api('/logs?lines=50')).body
-    assert.equal(items.filter(({ text }: { text: string }) => text === `bound to ${socketPath}`).length, 6)
+    await load.checkNoneLost()
+    assert.equal((await written(deck)).filter((text) => text === `bound to ${socketPath}`).length, 6)
   })
 
-  test('that have a Unix socket in a folder of each copy\'s own keep it, and can remove both', {
-    skip: rareOnly || (lacksPython && 'it is written in Python')
-  }, async (t) => {
-    const code =
-      'import multiprocessing, signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); manager = multiprocessing.Manager(); manager.dict()["key"] = 1; print("now ready", flush=True); signal.pause()'
-    const deck = await startDeck(t, null, { cwd: tempFolder(), flags: ['--ready-log', 'now ready'],
-      args: ['python3', '-c', code] })
-    await deck.until({ ready: 2 })
-    assert.equal((await deck.rollout('restart')).state, 'succeeded')
-    const exited = await deck.history('type=worker.exited')
-    assert.deepEqual(exited.map(({ code: exit }) => exit), [0, 0])
-  })
+  test('that have a Unix socket in a folder of each copy\'s own keep it, and can remove both', { skip: rareInPython },
+    async (t) => {
+      const code =
+        'import multiprocessing, signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); manager = multiprocessing.Manager(); manager.dict()["key"] = 1; print("now ready", flush=True); signal.pause()'
+      const { deck } = await startOther(t, ['python3', '-c', code], { flags: ['--ready-log', 'now ready'] })
+      assert.equal((await deck.rollout('restart')).state, 'succeeded')
+      const exited = await deck.history('type=worker.exited')
+      assert.deepEqual(exited.map(({ code: exit }) => exit), [0, 0])
+    })
 
   test('get no connection of others before ready.path has answered, which is asked of each alone', async (t) => {
-    const port = await freePort()
-    const deck = await startDeck(t, null, { cwd: tempFolder(),
-      flags: ['--ready-path', '/health', '--ready-interval-ms', '50'], args: asOtherProgram('answers-late.js'),
-      env: { PORT: String(port) } })
-    await deck.untilEvent(({ type }) => type === 'worker.listening', 'the first worker')
-    const early = await fetch(`http://127.0.0.1:${port}/`)
-    assert.equal(early.status, 200, 'it was asked too early')
+    const { deck, url } = await startOther(t, 'answers-late.js', {
+      flags: ['--ready-path', '/health', '--ready-interval-ms', '50']
+    }, startDeck)
+    await deck.untilEvent('worker.listening')
+    assert.equal((await fetch(url)).status, 200, 'it was asked too early')
     await deck.until({ ready: 2 })
-    const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 40 })
-    await load.untilAnswered(20)
+    const load = await loadOn(t, url)
     await deck.rollout('deploy')
-    const { total, failures } = await load.stop()
-    assert.deepEqual(failures, [], `of ${total} requests`)
-    await deck.untilEvent(
-      ({ type, message }) => type === 'worker.ready' && /GET \/health answered 200 at try 4/.test(String(message)),
-      'the probe'
-    )
+    await load.checkNoneLost()
+    await deck.untilEvent('worker.ready', { message: /GET \/health answered 200 at try 4/ })
   })
 
   test('say by sd_notify that they are ready, how they do, that they end and that they live: the next one then starts at once', async (t) => {
-    const deck = await startDeck(t, null, { cwd: tempFolder(), workers: 1,
-      flags: ['--ready-signal', 'notify', '--watchdog-timeout-ms', '2000'],
-      args: asOtherProgram('says-how-it-does.js') })
+    const { deck } = await startOther(t, 'says-how-it-does.js', { workers: 1,
+      flags: ['--ready-signal', 'notify', '--watchdog-timeout-ms', '2000'] })
     const { workers: [{ id, pid, statusText }] } = await deck.until({ ready: 1 })
     assert.equal(statusText, 'waits for <b>jobs</b>')
-    process.kill(Number(pid), 'SIGTERM')
-    const next = await deck.untilEvent((event) => event.type === 'worker.forked' && Number(event.worker) > id,
-      'the next worker')
-    const ended = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
-      'the end of the worker')
+    process.kill(pid, 'SIGTERM')
+    const next = await deck.untilEvent('worker.forked', { worker: above(id) })
+    const ended = await deck.untilEvent('worker.exited', { worker: id })
     assert.ok(next.id < ended.id)
     assert.deepEqual([ended.cause, ended.message], ['app-request',
       `worker ${id} (slot 1) ended, as it has said that it stops`])
 
-    await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker === next.worker,
-      'the next worker to be ready')
+    await deck.untilEvent('worker.ready', { worker: next.worker })
     process.kill(present(next.pid), 'SIGSTOP')
-    const hung = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === next.worker,
-      'the end of the worker that hangs')
+    const hung = await deck.untilEvent('worker.exited', { worker: next.worker })
     assert.equal(hung.cause, 'hung')
     assert.match(String(hung.message),
       /Unresponsive: it has not said WATCHDOG=1 for [\d.]+ s \(option watchdog\.timeoutMs: 2000\)/)
   })
 
   test('that look for a free port first find it free, also where another copy serves there', async (t) => {
-    const cwd = tempFolder()
-    const port = await freePort()
-    const deck = await startDeck(t, null, { cwd, args: asOtherProgram('looks-for-a-free-port.js'),
-      env: { PORT: String(port) } })
-    await deck.until({ ready: 2 })
-    assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
-
-    const { app, workers } = await deck.status()
-    assert.deepEqual([app.program, app.addresses, workers[0].runtime], ['env (by sh)', [`http://localhost:${port}`],
-      'other'])
-    const looked = await deck.api(`/workers/${workers[0].id}/diagnostics`, { method: 'POST',
-      body: JSON.stringify({ kind: 'heap-snapshot' }) })
+    const { deck, port, url } = await startOther(t, 'looks-for-a-free-port.js')
+    assert.ok((await pidsOf(deck)).has(Number(await get(url))))
+    const { app, workers: [{ id, runtime }] } = await deck.status()
+    assert.deepEqual([app.program, app.addresses, runtime], ['env (by sh)', [`http://localhost:${port}`], 'other'])
+    const looked = await deck.post(`/workers/${Number(id)}/diagnostics`, { kind: 'heap-snapshot' })
     assert.deepEqual([looked.status, looked.body.detail], [409,
-      `worker ${workers[0].id} is no Node.js process, so clusterdeck cannot take a heap-snapshot`])
+      `worker ${id} is no Node.js process, so clusterdeck cannot take a heap-snapshot`])
   })
 
   rareTest(
     'that have a socket for IPv4 and one for IPv6 alone on one port, of TCP and UDP, serve by all four, also after a master has died',
     async (t) => {
-      const port = await freePort()
-      const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('serves-both-families.js'),
-        env: { PORT: String(port) } })
-      await deck.until({ ready: 2 })
+      const { deck, port } = await startOther(t, 'serves-both-families.js')
       const first = await pidsOf(deck)
       await deck.loseMaster()
       await until(() => [...first].every(isGone), 'the end of those that the first master has started')
       const pids = await pidsOf(deck)
-      const answers = ['127.0.0.1', '[::1]'].flatMap((
-        host
-      ) => [get(`http://${host}:${port}/`), askDatagram(port, host.replace(/[[\]]/g, ''))])
-      for (const answer of await Promise.all(answers)) assert.ok(pids.has(Number(answer)), answer)
+      for (const host of ['127.0.0.1', '::1']) {
+        const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/`
+        for (const answer of [await get(url), await askDatagram(port, host)])
+          assert.ok(pids.has(Number(answer)), answer)
+      }
     }
   )
 
-  test('that listen only where their socket does not yet are ready too', {
-    skip: rareOnly || (lacksPython && 'it is written in Python')
-  }, async (t) => {
-    const port = await freePort()
-    const deck = await startDeck(t, null, { cwd: tempFolder(),
-      args: ['python3', path.join(FIXTURES, 'listens-if-it-does-not.py')], env: { PORT: String(port) } })
-    await deck.until({ ready: 2 })
-    assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
+  test('that listen only where their socket does not yet are ready too', { skip: rareInPython }, async (t) => {
+    const { deck, url } = await startOther(t, 'listens-if-it-does-not.py')
+    assert.ok((await pidsOf(deck)).has(Number(await get(url))))
   })
 
   test(
     'that set up their socket before they bind keep its options, its copies and its epoll sets, also from one release to the next',
-    { skip: lacksPython && 'it is written in Python' },
+    { skip: withoutPython },
     async (t) => {
-      const url = (port: number) => `http://127.0.0.1:${port}/`
-      const port = await freePort()
       const cwd = tempFolder()
-      const start = (program: string) => ['sh', '-c', `. ./settings && exec python3 ${path.join(FIXTURES, program)}`]
+      const file = path.join(FIXTURES, 'sets-up-its-socket-before-it-binds.py')
       writeFileSync(path.join(cwd, 'settings'), '')
-      const deck = await startDeck(t, null, { cwd, args: start('sets-up-its-socket-before-it-binds.py'),
-        env: { PORT: String(port) } })
-      await deck.until({ ready: 2 })
-      for (let round = 0; round < 4; round++) assert.match(await get(url(port)), /^\d+ lost nothing$/)
-
+      const { deck, url } = await startOther(t, ['sh', '-c', `. ./settings && exec python3 ${file}`], { cwd })
+      const check = async () => {
+        for (let round = 0; round < 4; round++) assert.match(await get(url), /^\d+ lost nothing$/)
+      }
+      await check()
       writeFileSync(path.join(cwd, 'settings'), 'export PLAIN=1')
       await deck.rollout('deploy')
-      for (let round = 0; round < 4; round++) assert.match(await get(url(port)), /^\d+ lost nothing$/)
+      await check()
     }
   )
 
   test('that serve are not harmed when what answers their calls dies: another one answers the next ones', async (t) => {
-    const port = await freePort()
-    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('listens-on-port.js'),
-      env: { PORT: String(port) } })
-    await deck.until({ ready: 2 })
+    const { deck, url } = await startOther(t, 'listens-on-port.js')
     const before = await pidsOf(deck)
-    const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 40 })
+    const load = openFreshConnections(t, url, { perSecond: 40 })
     process.kill(await helperOf(deck), 'SIGKILL')
     await deck.rollout('restart')
-    const { failures } = await load.stop()
-    assert.deepEqual(failures, [])
+    await load.checkNoneLost()
     assert.ok([...await pidsOf(deck)].every((pid) => !before.has(pid)))
   })
 
   test('that have held up three times what answers their calls are not answered any more, and the status says so', async (t) => {
-    const deck = await startDeck(t, null, { cwd: tempFolder(), workers: 1, args: asOtherProgram('listens-on-port.js'),
-      env: { PORT: String(await freePort()) } })
-    await deck.until({ ready: 1 })
+    const { deck } = await startOther(t, 'listens-on-port.js', { workers: 1 })
     // The kernel sends this signal to a helper that has waited for too long.
     for (let time = 0, last = 0; time < 3; time++) process.kill(last = await helperOf(deck, last), 'SIGALRM')
-    await until(
-      async () =>
-        (await deck.status()).workers[0].socketNotes.some((note: string) =>
-          note.startsWith('it has held up what answers its calls')
-        ),
-      'the note'
-    )
+    const notes = async () => (await deck.status()).workers[0].socketNotes.join()
+    await until(async () => /it has held up what answers its calls/.test(await notes()), 'the note')
   })
 
   test(
     'that shut their listener down at their end: no request fails over restarts, one that ends itself, a release that never gets ready and a dead master',
-    { skip: rareOnly || (lacksPython && 'it is written in Python') },
+    { skip: rareInPython },
     async (t) => {
       const cwd = tempFolder()
-      const port = await freePort()
-      const flags = ['--ready-path', '/', '--ready-interval-ms', '100', '--ready-timeout-ms', '1500']
-      const deck = await startDeck(t, null, { cwd, flags, workers: 3,
-        args: ['python3', path.join(FIXTURES, 'shuts-its-listener-down.py')], env: { PORT: String(port) } })
-      await deck.until({ ready: 3 })
-      const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 40 })
-      await load.untilAnswered(20)
+      const { deck, url } = await startOther(t, 'shuts-its-listener-down.py', { cwd, workers: 3,
+        flags: ['--ready-path', '/', '--ready-interval-ms', '100', '--ready-timeout-ms', '1500'] })
+      const load = await loadOn(t, url)
       await deck.rollout('restart')
       const [leaver] = await pidsOf(deck)
       await load.whenIdle(() => process.kill(leaver, 'SIGTERM'))
-      await deck.untilEvent(({ type, pid }) => type === 'worker.exited' && pid === leaver,
-        'the end of the one that ends itself')
+      await deck.untilEvent('worker.exited', { pid: leaver })
       await deck.until({ ready: 3 })
 
       writeFileSync(path.join(cwd, 'sick'), '')
@@ -315,29 +227,33 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
         'the workers of the next master')
       await deck.rollout('restart')
 
-      const { total, failures } = await load.stop()
-      assert.deepEqual(failures, [], `of ${total} requests`)
+      await load.checkNoneLost()
       const exited = await deck.history('type=worker.exited&limit=100')
       assert.deepEqual(exited.filter(({ message }) => /EADDRINUSE|Address already in use/.test(String(message))), [])
     }
   )
 
-  test('that Python runs write each line at once, unless told otherwise', {
-    skip: rareOnly || (lacksPython && 'it is written in Python')
-  }, async (t) => {
-    const parts = { cwd: tempFolder(), workers: 1, flags: ['--ready-log', 'now ready', '--ready-timeout-ms', '1500'],
-      args: ['sh', '-c', 'exec python3 -c "import time; print(\'now ready\'); time.sleep(60)"'] }
-    await (await startDeck(t, null, parts)).until({ ready: 1 })
-    const other = await startDeck(t, null, { ...parts, env: { PYTHONUNBUFFERED: '' } })
-    const { message } = await other.untilEvent(({ type }) => type === 'worker.exited', 'its end')
-    assert.match(String(message), /has not written the line "now ready"/)
+  test('that Python runs write each line at once, unless told otherwise', { skip: rareInPython }, async (t) => {
+    const words = ['sh', '-c', 'exec python3 -c "import time; print(\'now ready\'); time.sleep(60)"']
+    const options = { workers: 1, flags: ['--ready-log', 'now ready', '--ready-timeout-ms', '1500'] }
+    await startOther(t, words, options)
+    const { deck } = await startOther(t, words, { ...options, env: { PYTHONUNBUFFERED: '' } }, startDeck)
+    assert.match(String((await deck.untilEvent('worker.exited')).message), /has not written the line "now ready"/)
+  })
+
+  test('that go to the background are told so, and leave nobody there', async (t) => {
+    const file = path.join(tempFolder(), 'pid')
+    const { deck } = await startOther(t, ['sh', '-c', `setsid sleep 345 & echo $! > ${file}`], { workers: 1 },
+      startDeck)
+    const { message } = await deck.untilEvent('worker.exited')
+    assert.match(String(message),
+      /exited with code 0 before it was ready; it has gone to the background, and left \w+ \(pid \d+\), which is ended: let it run in the foreground/)
+    await until(() => isGone(textIn(file).trim()), 'the end of what it has left')
   })
 
   test('that find another copy at their port, as they look by a connection, are told what to do', async (t) => {
-    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('looks-whether-it-answers.js'),
-      env: { PORT: String(await freePort()) } })
-    const { message, detail } = await deck.untilEvent(({ type }) => type === 'worker.exited',
-      'the end of the second worker')
+    const { deck } = await startOther(t, 'looks-whether-it-answers.js', {}, startDeck)
+    const { message, detail } = await deck.untilEvent('worker.exited')
     assert.match(String(message),
       /Port \d+ not free on 127\.0\.0\.1\.; the master has refused it no port, and other copies of it serve: it may have looked by itself/)
     const { health } = await deck.status()
@@ -345,24 +261,19 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
   })
 
   rareTest('that may not bind their port are told how they could', async (t) => {
-    const launch = { through: ['setpriv', '--bounding-set=-net_bind_service'] }
-    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('listens-on-port.js'),
-      env: { PORT: '1' }, launch })
-    const { message } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the worker')
+    const { deck } = await startOther(t, 'listens-on-port.js', { env: { PORT: '1' },
+      launch: { through: ['setpriv', '--bounding-set=-net_bind_service'] } }, startDeck)
+    const { message } = await deck.untilEvent('worker.exited')
     assert.match(String(message),
       /permission denied.*:1 is not permitted \(EACCES\): the master binds it, and may not bind ports below \d+\. Let it by/is)
   })
 
   test('that bind one address twice are told so', async (t) => {
     const port = String(await freePort())
-    const deck = await startDeck(t, null, { cwd: tempFolder(), workers: 1, args: asOtherProgram('listens-twice.js'),
-      env: { PORT: port, SECOND_PORT: port } })
-    await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the worker')
-    const { items } = (await deck.api('/logs?lines=50')).body
-    assert.ok(
-      items.some(({ text }: { text: string }) => text.includes(`EADDRINUSE: address already in use 127.0.0.1:${port}`)),
-      JSON.stringify(items)
-    )
+    const { deck } = await startOther(t, 'listens-twice.js', { workers: 1, env: { PORT: port, SECOND_PORT: port } },
+      startDeck)
+    await deck.untilEvent('worker.exited')
+    assert.match((await written(deck)).join('\n'), new RegExp(`EADDRINUSE: address already in use 127.0.0.1:${port}`))
   })
 })
 
@@ -380,32 +291,56 @@ function without (...numbers: number[]): Launch {
 describe('programs in a container', { skip: withoutOtherPrograms }, () => {
   rareTest('share their sockets under the default profile of Docker, which forbids to look at those of others',
     async (t) => {
-      const port = await freePort()
-      const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('listens-on-port.js'),
-        env: { PORT: String(port) }, launch: without(PIDFD_GETFD) })
-      await deck.until({ ready: 2 })
+      const { deck, url } = await startOther(t, 'listens-on-port.js', { launch: without(PIDFD_GETFD) })
       const before = await pidsOf(deck)
       await deck.rollout('restart')
-      const answer = Number(await get(`http://127.0.0.1:${port}/`))
+      const answer = Number(await get(url))
       assert.ok(!before.has(answer) && (await pidsOf(deck)).has(answer))
     })
 
   test('that may not filter system calls run alone: several workers are refused with the reason, and one is said to have sockets of its own', async (t) => {
-    const port = await freePort()
-    const parts = { cwd: tempFolder(), args: asOtherProgram('listens-on-port.js'), env: { PORT: String(port) },
-      launch: without(SECCOMP) }
+    const launch = without(SECCOMP)
     const { code, stderr } = await runCli(['start', '--workers', '2', '--data-dir', tempFolder(), '--admin-port', '0',
-      '--', ...parts.args], parts)
+      '--', ...asOtherProgram('listens-on-port.js')], { cwd: tempFolder(), launch })
     assert.equal(code, 2, stderr)
     assert.match(stderr,
       /workers: expected 1 with rollout\.order "stop-first" on this machine, received 2 with "start-first".*seccomp: Operation not permitted/)
 
-    const deck = await startDeck(t, null, { ...parts, workers: 1, flags: ['--rollout-order', 'stop-first'] })
-    await deck.until({ ready: 1 })
+    const { deck, url } = await startOther(t, 'listens-on-port.js', { workers: 1, launch,
+      flags: ['--rollout-order', 'stop-first'] })
     assert.equal((await deck.status()).app.ownSockets, 'seccomp: Operation not permitted')
-    assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
+    assert.ok((await pidsOf(deck)).has(Number(await get(url))))
   })
 })
+
+/** `what`: a fixture of JavaScript or Python, or words: a program of another language, which is told a port. */
+async function startOther (t: TestContext, what: string | string[], options: Parameters<typeof startDeck>[2] = {},
+  start = startReady)
+{
+  const port = await freePort()
+  const args = typeof what !== 'string'
+    ? what
+    : what.endsWith('.py')
+    ? ['python3', path.join(FIXTURES, what)]
+    : asOtherProgram(what)
+  const deck = await start(t, null, { cwd: tempFolder(), args, ...options,
+    env: { PORT: String(port), ...options.env } })
+  return { deck, port, url: `http://127.0.0.1:${port}/` }
+}
+
+/** Fresh connections, some of which are answered already. */
+async function loadOn (t: TestContext, url: string,
+  options: { perSecond: number, socketPath?: string } = { perSecond: 40 })
+{
+  const load = openFreshConnections(t, url, options)
+  await load.untilAnswered(20)
+  return load
+}
+
+/** @returns the last lines of the workers */
+async function written (deck: Deck): Promise<string[]> {
+  return (await deck.api('/logs?lines=50')).body.items.map(({ text }) => text)
+}
 
 /** `except`: has been told to end. Returns the process that answers the calls of programs, once it has begun to. */
 async function helperOf (deck: Deck, except?: number): Promise<number> {

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { get, keepAsking } from '../support/asking.ts'
-import { startDeck } from '../support/deck.ts'
+import { startReady } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { asOtherProgram, withoutOtherPrograms } from '../support/other-programs.ts'
@@ -115,9 +115,8 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
       skip: rareOnly || (app === null && withoutOtherPrograms)
     }, async (t) => {
       const [cwd, port] = [tempFolder(), await freePort()]
-      const deck = await startDeck(t, app, { args, cwd, workers: 1,
+      const deck = await startReady(t, app, { args, cwd, workers: 1,
         flags: ['--ready-log', 'now ready', '--rollout-limits-ready-timeout-ms', '1500'], env: { PORT: String(port) } })
-      await deck.until({ ready: 1 })
       writeFileSync(path.join(cwd, 'hold'), '')
       const load = keepAsking(t, `http://127.0.0.1:${port}/`)
       const { state, reason } = await deck.rollout('restart')
@@ -153,7 +152,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
       'worker 3 (slot 1) was not ready within 4 s (option rollout.limits.readyTimeoutMs): GET /health answered 503 (the <b>cache</b> is empty)')
     assert.deepEqual((await deck.until({ ready: 2 })).workers.map(({ pid }) => pid), before)
     assert.deepEqual((await load.end()).failed, [])
-    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 3, 'its end')
+    const exit = await deck.untilEvent('worker.exited', { worker: 3 })
     assert.equal(exit.cause, 'boot-failure')
     const { body: { items: [group] } } = await deck.api('/crashes')
     const { body } = await deck.api(`/crashes/${group.id}`)

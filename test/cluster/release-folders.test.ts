@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
+import { above } from '../support/event-log.ts'
 import { runCliHere } from '../support/cli-here.ts'
-import { startDeckHere } from '../support/deck-here.ts'
-import { deploy, roll } from '../support/deploys.ts'
+import { startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { present } from '../support/present.ts'
 import type { TestOwner } from '../support/deck.ts'
@@ -33,15 +33,9 @@ async function startInFolders (t: TestOwner, flags: string[]) {
   writeFileSync(path.join(folder, 'data', 'notes.txt'), '')
   build(folder, 'one')
   const dataDir = tempFolder()
-  const deck = await startDeckHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir,
+  const deck = await startReadyHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir,
     flags: ['--releases-mode', 'folder', '--drain-idle-grace-ms', '100', ...flags], cwd: folder })
-  await deck.until({ ready: 1 })
-  const ask = async (route = '/') =>
-    await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).json() as {
-      version: string,
-      built: string,
-      notes?: string
-    }
+  const ask = async (route?: string) => JSON.parse(await deck.ask(route))
   return { deck, folder, dataDir, ask }
 }
 
@@ -50,18 +44,18 @@ test('a release runs in a folder of its own, with what all share, whatever becom
   assert.deepEqual(await ask('/note'), { version: 'one', built: 'one', notes: 'one ' })
   build(folder, 'two')
   assert.deepEqual(await ask(), { version: 'one', built: 'one', notes: 'one ' })
-  assert.equal((await deploy(deck)).state, 'succeeded')
+  assert.equal((await deck.rollout('deploy')).state, 'succeeded')
   assert.deepEqual(await ask('/note'), { version: 'two', built: 'two', notes: 'one two ' })
 
   writeFileSync(path.join(folder, 'app.mjs'), 'throw new Error("broken")')
-  assert.equal((await deploy(deck)).state, 'failed')
-  assert.equal((await roll(deck, { kind: 'rollback', release: 'r1' })).state, 'succeeded')
+  assert.equal((await deck.rollout('deploy')).state, 'failed')
+  assert.equal((await deck.rollout({ kind: 'rollback', release: 'r1' })).state, 'succeeded')
   assert.deepEqual(await ask(), { version: 'one', built: 'one', notes: 'one two ' })
 
   for (const name of ['app.mjs', 'dist', 'package.json']) rmSync(path.join(folder, name), { recursive: true })
   const { workers: [worker], lastEventId } = await deck.status()
   process.kill(present(worker.pid), 'SIGKILL')
-  await deck.untilEvent(({ id, type }) => id > lastEventId && type === 'worker.ready', 'the next worker')
+  await deck.untilEvent('worker.ready', { id: above(lastEventId) })
   assert.deepEqual(await ask('/note'), { version: 'one', built: 'one', notes: 'one two one ' })
   assert.equal(readFileSync(path.join(folder, 'data', 'notes.txt'), 'utf8'), 'one two one ')
 })

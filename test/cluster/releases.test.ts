@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, realpathSync, renameSync, rmSync, symlinkSync, w
 import path from 'node:path'
 import { test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
-import { runCli, startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { runCli, startReady } from '../support/deck.ts'
+import { startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
 import { createRepository } from '../support/repository.ts'
@@ -31,8 +31,7 @@ type Told = { version: string, release: string, cwd: string, level: string, args
 
 /** @returns what the worker tells of itself; there is only one */
 async function ask (deck: Deck): Promise<Told> {
-  const response = await fetch(await deck.appUrl(), { headers: { connection: 'close' } })
-  return await response.json() as Told
+  return JSON.parse(await deck.ask())
 }
 
 /** `deck`: SIGKILLs the one worker and waits for the next */
@@ -45,24 +44,19 @@ async function killWorker (deck: Deck) {
   )
 }
 
-/** @returns the rollout that has succeeded */
-async function deploy (deck: Deck, body: object = {}) {
-  const { body: rollout, status } = await deck.api('/rollouts', { method: 'POST',
-    body: JSON.stringify({ kind: 'deploy', ...body }) })
-  assert.equal(status, 202, JSON.stringify(rollout))
-  const done = await deck.rolloutEnd(rollout)
-  assert.equal(done.state, 'succeeded', done.reason ?? undefined)
+/** Until the rollout has succeeded. */
+async function deploy (deck: Deck, order: object = {}) {
+  const { state, reason } = await deck.rollout({ kind: 'deploy', ...order })
+  assert.equal(state, 'succeeded', reason ?? undefined)
   await deck.until({ ready: 1 })
-  return done
 }
 
 test('a worker that is killed comes back on its own release: what a link led to, or a path that was named', async (t) => {
   const root = tempFolder()
   for (const version of ['v1', 'v2', 'v3']) writeApp(path.join(root, version), version)
   symlinkSync('v1', path.join(root, 'current'))
-  const deck = await startDeck(t, path.join(root, 'current', 'app.js'), { workers: 1,
+  const deck = await startReady(t, path.join(root, 'current', 'app.js'), { workers: 1,
     flags: ['--releases-root', root, '--cwd', path.join(root, 'current')] })
-  await deck.until({ ready: 1 })
 
   symlinkSync('v2', path.join(root, 'next'))
   renameSync(path.join(root, 'next'), path.join(root, 'current'))
@@ -84,8 +78,7 @@ test('a worker that is killed comes back on its own release: what a link led to,
     false
   ]])
 
-  const refused = await deck.api('/rollouts', { method: 'POST',
-    body: JSON.stringify({ kind: 'deploy', path: path.dirname(root) }) })
+  const refused = await deck.post('/rollouts', { kind: 'deploy', path: path.dirname(root) })
   assert.deepEqual([refused.status, refused.body.code], [422, 'path-refused'])
   assert.equal((await deck.status()).release.id, 'r3')
 
@@ -103,9 +96,8 @@ rareTest(
     writeFileSync(path.join(app, 'settings.json'),
       JSON.stringify({ releases: { mode: 'folder' }, envFile: 'app.env', env: { GONE: null } }))
     writeFileSync(path.join(app, 'app.env'), 'LEVEL=low\n')
-    const deck = await startDeck(t, path.join(app, 'app.js'), { workers: 1, flags: ['--config', 'settings.json'],
+    const deck = await startReady(t, path.join(app, 'app.js'), { workers: 1, flags: ['--config', 'settings.json'],
       env: { GONE: 'not' }, args: ['--told'], dataDir: path.join(app, '.data') })
-    await deck.until({ ready: 1 })
     const one = { version: 'one', dep: 'one', release: 'r1', cwd: path.join(app, '.data', 'releases', 'r1'),
       args: ['--told'], level: 'low' }
     assert.deepEqual(await ask(deck), one)
@@ -141,8 +133,7 @@ test('variables and arguments are read anew at each deploy, and only there; a co
   const settings = path.join(app, 'clusterdeck.config.mjs')
   writeFileSync(path.join(app, 'level.mjs'), 'export default "secret-low"')
   writeFileSync(settings, 'import LEVEL from "./level.mjs"\nexport default { env: { LEVEL }, args: ["first"] }')
-  const deck = await startDeckHere(t, path.join(app, 'app.js'), { workers: 1 })
-  await deck.until({ ready: 1 })
+  const deck = await startReadyHere(t, path.join(app, 'app.js'), { workers: 1 })
   assert.equal((await ask(deck)).level, 'secret-low')
 
   // What the file imports is no more held on to than the file itself.
@@ -160,7 +151,7 @@ test('variables and arguments are read anew at each deploy, and only there; a co
       RegExp][])
   {
     writeFileSync(settings, text)
-    const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy' }) })
+    const { status, body } = await deck.post('/rollouts', { kind: 'deploy' })
     assert.deepEqual([status, body.code], [422, 'invalid-config'], text)
     assert.match(String(body.detail), said)
   }
@@ -190,9 +181,8 @@ rareTest(
     for (const name of ['1', '2']) writeApp(release(name), `${name}.0.0`)
     turnTo('1')
     const dataDir = path.join(release('1'), '.clusterdeck')
-    const deck = await startDeck(t, null, { workers: 1, cwd: current, env: { PWD: current }, dataDir,
+    const deck = await startReady(t, null, { workers: 1, cwd: current, env: { PWD: current }, dataDir,
       flags: ['app.js', '--ready-signal', 'listening'] })
-    await deck.until({ ready: 1 })
     assert.equal((await ask(deck)).cwd, release('1'))
 
     turnTo('2')
@@ -202,10 +192,7 @@ rareTest(
     assert.deepEqual([version, cwd], ['2.0.0', release('2')])
 
     rmSync(release('1'), { recursive: true })
-    const { message } = await deck.untilEvent(
-      ({ type, message }) => type === 'unexpected' && /data folder/.test(String(message)),
-      'the news that the data folder was removed'
-    )
+    const { message } = await deck.untilEvent('unexpected', { message: /data folder/ })
     assert.equal(message, `the data folder ${dataDir} was removed; it is made anew, and the history begins anew there`)
     await killWorker(deck)
     await deck.loseMaster()
@@ -222,14 +209,10 @@ rareTest(
     const [folder, app] = ['work', 'app'].map((name) => path.join(top, name))
     mkdirSync(folder)
     writeApp(app, '1.0.0')
-    const deck = await startDeck(t, null, { workers: 1, cwd: folder, env: { PWD: folder }, flags: ['../app/app.js'] })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, null, { workers: 1, cwd: folder, env: { PWD: folder }, flags: ['../app/app.js'] })
     rmSync(folder, { recursive: true })
     await deck.loseMaster()
-    const { message } = await deck.untilEvent(
-      ({ type, message }) => type === 'unexpected' && /working folder/.test(String(message)),
-      'the notice'
-    )
+    const { message } = await deck.untilEvent('unexpected', { message: /working folder/ })
     assert.equal(message,
       `the working folder ${folder} is gone; the workers of release r1 start in ${app}, where its entry is`)
     await deck.until({ ready: 1 })

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { CLI, FIXTURES, runCli, startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { CLI, FIXTURES, runCli, startDeck, startReady } from '../support/deck.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { startHost } from '../support/host.ts'
 import { startCollector } from '../support/otlp-receiver.ts'
@@ -48,9 +48,6 @@ async function ask (deck: Deck, name: string = 'CANARY') {
   const [address] = (await deck.status()).app.addresses
   return await (await fetch(new URL(`/get/${name}`, address), { headers: { connection: 'close' } })).json() as Told
 }
-
-const post = <P extends string>(deck: Deck, where: P, body: object = {}) =>
-  deck.api(where, { method: 'POST', body: JSON.stringify(body) })
 
 /** @returns of the workers that serve, by slot */
 async function pidsOf (deck: Deck) {
@@ -115,12 +112,11 @@ describe('secrets', { concurrency: 2 }, () => {
       jobs: { nightly: { command: note('job') } }, env: { CANARY: 'of the configuration' } })
     store.hold({ CANARY: canary })
     const dataDir = tempFolder()
-    const deck = await startDeck(t, APP, { flags: store.flags, dataDir })
-    await deck.until({ ready: 2 })
+    const deck = await startReady(t, APP, { flags: store.flags, dataDir })
     assert.equal((await ask(deck)).value, canary)
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
-    const { body: run } = await post(deck, '/jobs/nightly/runs')
-    await deck.untilEvent(({ type, detail }) => type === 'job.succeeded' && detail?.run === run.id, 'the job')
+    const { body: run } = await deck.post('/jobs/nightly/runs')
+    await deck.untilEvent('job.succeeded', { detail: { run: run.id } })
     const cli = await runCli(['run', '--', 'sh', '-c', note('run')], { env: { CLUSTERDECK_DATA_DIR: dataDir } })
     assert.deepEqual([cli.code, cli.stderr], [0, ''])
     const console = spawn(process.execPath, [CLI, 'run', '-i', '--', 'sh', '-c', note('console')], {
@@ -131,9 +127,8 @@ describe('secrets', { concurrency: 2 }, () => {
     for (const name of ['hook', 'job', 'run', 'console'])
       assert.equal(readFileSync(path.join(folder, name), 'utf8'), canary, name)
     const { workers: [{ id: worker }] } = await deck.until({ ready: 2 })
-    const { body: report } = await post(deck, `/workers/${worker}/diagnostics`, { kind: 'report' })
-    await deck.untilEvent(({ type, detail }) => type === 'diagnostics.finished' && detail?.id === report.id,
-      'the report')
+    const { body: report } = await deck.post(`/workers/${worker}/diagnostics`, { kind: 'report' })
+    await deck.untilEvent('diagnostics.finished', { detail: { id: report.id } })
 
     assert.deepEqual(filesWithCanary(dataDir, canary), [])
     assert.deepEqual(processesWith('cmdline', canary), [])
@@ -151,8 +146,7 @@ describe('secrets', { concurrency: 2 }, () => {
 
   test('that do not come fail the deploy, and change nothing', async (t) => {
     const store = openStore()
-    const deck = await startDeckHere(t, APP, { flags: store.flags })
-    await deck.until({ ready: 2 })
+    const deck = await startReadyHere(t, APP, { flags: store.flags })
     const before = await pidsOf(deck)
     for (const [script, message] of [[`echo ${CANARY}; echo ${CANARY} >&2; exit 3`,
       /^secrets: expected sh to end with exit code 0, received exit code 3 after/], ['sleep 600',
@@ -162,7 +156,7 @@ describe('secrets', { concurrency: 2 }, () => {
       /received NODE_OPTIONS$/
     ]] as [string, RegExp][]) {
       store.become(script)
-      const { status, body } = await post(deck, '/rollouts', { kind: 'deploy' })
+      const { status, body } = await deck.post('/rollouts', { kind: 'deploy' })
       assert.deepEqual([status, body.code], [500, 'secrets-failed'])
       assert.match(String(body.detail), message)
       assert.ok(!JSON.stringify(body).includes(CANARY))
@@ -177,8 +171,7 @@ describe('secrets', { concurrency: 2 }, () => {
   rareTest('that have changed make a new release, and each release keeps its own without asking again', async (t) => {
     const store = openStore()
     store.hold({ CANARY, FIRST: '1' })
-    const deck = await startDeckHere(t, APP, { workers: 1, flags: store.flags })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, APP, { workers: 1, flags: store.flags })
     store.hold({ CANARY: 'its next value', SECOND: '2' })
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     assert.deepEqual([(await ask(deck)).value, store.asked()], ['its next value', 2])
@@ -193,7 +186,7 @@ describe('secrets', { concurrency: 2 }, () => {
     await deck.untilStatus(({ workers, readyWorkers }) => readyWorkers === 1 && workers[0].pid !== pid,
       'its replacement')
     assert.equal((await ask(deck)).value, 'its next value')
-    const { body: rollback } = await post(deck, '/rollouts', { kind: 'rollback' })
+    const { body: rollback } = await deck.post('/rollouts', { kind: 'rollback' })
     const done = await deck.rolloutEnd(rollback)
     assert.deepEqual([done.state, (await ask(deck)).value, (await ask(deck, 'FIRST')).value, store.asked()], [
       'succeeded',
@@ -206,17 +199,16 @@ describe('secrets', { concurrency: 2 }, () => {
   test('are asked for by the next master, which keeps the workers while they do not come, and starts no others', async (t) => {
     const collector = await startCollector(t)
     const store = openStore({ jobs: { nightly: { command: 'true' } } })
-    const deck = await startDeck(t, APP, { flags: store.flags })
-    await deck.until({ ready: 2 })
+    const deck = await startReady(t, APP, { flags: store.flags })
     const before = await pidsOf(deck)
     const asked = store.asked()
     store.become(`echo ${CANARY} >&2; exit 1`)
     await deck.loseMaster()
-    const { message } = await deck.untilEvent(({ type }) => type === 'secrets.failed', 'the failure')
+    const { message } = await deck.untilEvent('secrets.failed')
     assert.match(String(message),
       /^secrets: expected sh to end with exit code 0, received exit code 1 .*\. The workers serve on, and none is started; it is tried again$/)
     process.kill(before[0], 'SIGKILL')
-    await deck.untilEvent(({ type, pid }) => type === 'worker.exited' && pid === before[0], 'the end of one')
+    await deck.untilEvent('worker.exited', { pid: before[0] })
     const status = await deck.untilStatus(({ readyWorkers }) => readyWorkers === 1, 'the other one')
     assert.deepEqual([status.state, await pidsOf(deck), status.health.tone], ['starting', [before[1]], 'bad'])
     assert.match(status.health.text, /^1 of 2 workers serves; no worker can be started/)
@@ -225,26 +217,25 @@ describe('secrets', { concurrency: 2 }, () => {
     for (const [where, body, code] of [['/rollouts', { kind: 'restart' }, 'starting'], ['/rollouts', { kind: 'deploy' },
       'secrets-failed'], ['/jobs/nightly/runs', {}, 'secrets-failed'], ['/jobs/runs', { command: ['true'] },
       'secrets-failed'], ['/jobs/place', {}, 'secrets-failed']] as [string, object, string][])
-      assert.equal((await post(deck, where, body)).body.code, code, where)
+      assert.equal((await deck.post(where, body)).body.code, code, where)
     await until(() => store.asked() > asked + 2, 'another try')
     store.hold({ CANARY: 'its next value', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
-    await deck.untilEvent(({ type }) => type === 'secrets.read', 'the secrets')
+    await deck.untilEvent('secrets.read')
     const { release } = await deck.until({ ready: 2 })
     assert.equal((await pidsOf(deck)).some((pid) => before.includes(pid)), false)
     assert.deepEqual([release.id, release.environmentChanged, (await ask(deck)).value], ['r1', true, 'its next value'])
-    assert.equal((await post(deck, '/jobs/nightly/runs')).status, 201)
+    assert.equal((await deck.post('/jobs/nightly/runs')).status, 201)
     assert.equal((await deck.status()).secrets.problem, null)
     await until(() => collector.logs().length > 0, 'the collector that the secrets name to hear of it')
   })
 
   rareTest('that do not come fail an upgrade, whose master goes on', async (t) => {
     const store = openStore()
-    const deck = await startDeck(t, APP, { workers: 1, flags: store.flags })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, APP, { workers: 1, flags: store.flags })
     const { pid } = await ask(deck)
     store.become('exit 1')
-    assert.equal((await post(deck, '/upgrade')).status, 202)
-    await deck.untilEvent(({ type }) => type === 'master.upgrade-failed', 'the failure')
+    assert.equal((await deck.post('/upgrade')).status, 202)
+    await deck.untilEvent('master.upgrade-failed')
     assert.deepEqual([(await ask(deck)).pid, (await deck.status()).secrets.problem], [pid, null])
     assert.match(deck.output.stderr, /secrets: expected sh to end with exit code 0/)
   })
@@ -264,18 +255,17 @@ describe('secrets', { concurrency: 2 }, () => {
     async (t) => {
       const store = openStore({ hooks: { beforeDeploy: { command: ['sh', '-c', 'echo "$CANARY"; exit 1'] } },
         jobs: { nightly: { command: 'echo "$CANARY"; exit 1' } } })
-      const deck = await startDeckHere(t, APP, { workers: 1, flags: store.flags })
-      await deck.until({ ready: 1 })
+      const deck = await startReadyHere(t, APP, { workers: 1, flags: store.flags })
       await ask(deck, '../throw/CANARY').catch(() => {})
-      const { detail } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the crash')
+      const { detail } = await deck.untilEvent('worker.exited')
       const { body: crash } = await deck.api(`/crashes/${Number(detail?.crashGroup)}`)
       assert.match(JSON.stringify(crash), /no luck with \[CANARY\]/)
       await deck.until({ ready: 1 })
       assert.equal((await deck.rollout('deploy')).state, 'failed')
-      const hook = await deck.untilEvent(({ type }) => type === 'hook.failed', 'the hook')
+      const hook = await deck.untilEvent('hook.failed')
       assert.equal(hook.detail?.output, '[CANARY]\n')
-      const { body: run } = await post(deck, '/jobs/nightly/runs')
-      await deck.untilEvent(({ type }) => type === 'job.failed', 'the job')
+      const { body: run } = await deck.post('/jobs/nightly/runs')
+      await deck.untilEvent('job.failed')
       assert.equal((await deck.api(`/jobs/runs/${run.id}`)).body.output, '[CANARY]\n')
       const { answered } = await readEverything(deck, ['1', '2', 'r1', 'nightly', String(run.id),
         String(detail?.crashGroup)])
@@ -305,9 +295,7 @@ describe('secrets', { concurrency: 2 }, () => {
     }))
     assert.deepEqual(values, ['of-the-shop', 'of-the-mail'])
     mail.become('exit 1')
-    await assert.rejects(host.request('/apps/mail/rollouts', { method: 'POST', body: { kind: 'deploy' } }), {
-      code: 'secrets-failed'
-    })
-    await host.request('/apps/shop/rollouts', { method: 'POST', body: { kind: 'deploy' } })
+    await assert.rejects(host.post('/apps/mail/rollouts', { kind: 'deploy' }), { code: 'secrets-failed' })
+    await host.post('/apps/shop/rollouts', { kind: 'deploy' })
   })
 })

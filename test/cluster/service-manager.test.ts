@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
-import { FIXTURES, startDeck } from '../support/deck.ts'
+import { FIXTURES, startDeck, startReady } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { startHost } from '../support/host.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
@@ -35,14 +35,10 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
 
         const before = microseconds()
         deck.signal('SIGHUP')
-        const { rollout: id } = await deck.untilEvent(
-          ({ type, actor }) => type === 'rollout.started' && actor === 'signal',
-          'the deploy'
-        )
+        const { rollout: id } = await deck.untilEvent('rollout.started', { actor: 'signal' })
         await receiver.until('RELOADING=1')
         await receiver.until('READY=1', 2)
-        await deck.untilEvent((event) => event.type === 'rollout.succeeded' && event.rollout === id,
-          'the end of the deploy')
+        await deck.untilEvent('rollout.succeeded', { rollout: id })
         const reloading = receiver.messages.find(({ lines }) => lines[0] === 'RELOADING=1')
         const since = BigInt(/^MONOTONIC_USEC=(\d+)$/.exec(String(reloading?.lines[1]))?.[1] ?? 0)
         assert.ok(before <= since && since <= microseconds(), `${before} ≤ ${since}, and not in the future`)
@@ -73,18 +69,17 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     deck.signal('SIGHUP')
     await receiver.until('RELOADING=1')
     await receiver.until('STATUS=Deploying r2')
-    await deck.untilEvent(({ type, rollout }) => type === 'worker.online' && rollout === 1, 'the worker that waits')
+    await deck.untilEvent('worker.online', { rollout: 1 })
     receiver.look()
     assert.deepEqual(receiver.told(...STATES), ['READY=1', 'RELOADING=1'])
     writeFileSync(gate, '')
-    await deck.untilEvent(({ type }) => type === 'rollout.failed', 'the failure')
+    await deck.untilEvent('rollout.failed')
     await receiver.until('READY=1', 2)
 
     rmSync(gate)
-    await deck.api('/rollouts', { method: 'POST', body: '{"kind": "deploy"}' })
+    await deck.post('/rollouts', { kind: 'deploy' })
     // Nothing more happens for a while: only the refusal itself can end the reload.
-    await deck.untilEvent(({ type, rollout }) => type === 'worker.online' && rollout === 2,
-      'the next worker that waits')
+    await deck.untilEvent('worker.online', { rollout: 2 })
     await receiver.until('STATUS=Deploying r2', 2)
     deck.signal('SIGHUP')
     await receiver.until('READY=1', 3)
@@ -92,34 +87,27 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     assert.equal((await deck.status()).rollout?.id, 2, 'the one that was in the way goes on')
   })
 
-  rareTest('a watchdog is fed at half its time, by the loop of the master, and by the next one after a death',
-    async (t) => {
-      const receiver = openNotifySocket(t)
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1,
-        env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: '400000' } })
-      await receiver.until('READY=1')
-      const from = receiver.times('WATCHDOG=1').length
-      await receiver.until('WATCHDOG=1', from + 8)
-      const times = receiver.times('WATCHDOG=1').slice(from, from + 8)
-      const meanMs = (times[7] - times[0]) / 7
-      t.diagnostic(`${meanMs.toFixed(1)} ms apart`)
-      // The first of them may have come late. That none comes too late is of the tests that measure time.
-      assert.ok(meanMs > 150, `${meanMs} ms`)
-
-      process.kill(deck.masterPid, 'SIGSTOP')
-      try {
-        const stopped = receiver.times('WATCHDOG=1').length
-        await new Promise((resolve) => setTimeout(resolve, 700))
-        // One may have been on its way.
-        assert.ok(receiver.times('WATCHDOG=1').length <= stopped + 1, 'a master that does not run feeds nothing')
-      } finally {
-        process.kill(deck.masterPid, 'SIGCONT')
-      }
-      await deck.loseMaster()
-      const lost = receiver.times('WATCHDOG=1').length
-      await receiver.until('WATCHDOG=1', lost + 3)
-      await receiver.until('READY=1', 2)
-    })
+  // That it is fed at half its time is of test/timed/service-manager.test.ts.
+  rareTest('a watchdog is fed by the loop of the master, and by that of the next one after a death', async (t) => {
+    const receiver = openNotifySocket(t)
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1,
+      env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: '400000' } })
+    await receiver.until('READY=1')
+    await receiver.until('WATCHDOG=1', 3)
+    process.kill(deck.masterPid, 'SIGSTOP')
+    try {
+      const stopped = receiver.times('WATCHDOG=1').length
+      await new Promise((resolve) => setTimeout(resolve, 700))
+      // One may have been on its way.
+      assert.ok(receiver.times('WATCHDOG=1').length <= stopped + 1, 'a master that does not run feeds nothing')
+    } finally {
+      process.kill(deck.masterPid, 'SIGCONT')
+    }
+    await deck.loseMaster()
+    const lost = receiver.times('WATCHDOG=1').length
+    await receiver.until('WATCHDOG=1', lost + 3)
+    await receiver.until('READY=1', 2)
+  })
 
   rareTest(
     'an upgrade is no stop: the next master says that it is ready; a keeper that is gone leaves it as the main process; a watchdog of another process is left to it',
@@ -145,7 +133,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
   rareTest('a start that comes to nothing says that it stops, and never that it is ready', async (t) => {
     const receiver = openNotifySocket(t)
     const deck = await startDeck(t, 'throws-at-load.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name } })
-    await deck.untilEvent(({ type }) => type === 'worker.exited', 'the first failure')
+    await deck.untilEvent('worker.exited')
     await deck.stop()
     await receiver.until('STOPPING=1')
     assert.deepEqual(receiver.told(...STATES), ['STOPPING=1'])
@@ -186,8 +174,7 @@ describe('without the native calls', { concurrency: 2 }, () => {
     chmodSync(program, 0o755)
     const env = { NOTIFY_SOCKET: '/run/the socket', HEARD: heard, PATH: `${folder}:${process.env.PATH}`,
       WATCHDOG_USEC: '60000000' }
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env, launch: WITHOUT_KOFFI })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, env, launch: WITHOUT_KOFFI })
     await deck.stop()
     const read = () =>
       readFileSync(heard, 'utf8').split('\n').filter(Boolean).map((line) => line.replace('/run/the socket ', ''))
@@ -200,8 +187,7 @@ describe('without the native calls', { concurrency: 2 }, () => {
 
   rareTest('nor that program: said once, and the cluster runs', async (t) => {
     const env = { NOTIFY_SOCKET: '/run/nowhere', PATH: tempFolder() }
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env, launch: WITHOUT_KOFFI })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, env, launch: WITHOUT_KOFFI })
     await deck.stop()
     assert.deepEqual(deck.output.stderr.match(/NOTIFY_SOCKET.*/g), [
       'NOTIFY_SOCKET: neither the optional package koffi nor the program systemd-notify can be used (spawn systemd-notify ENOENT); the service manager is told nothing'

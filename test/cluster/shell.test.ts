@@ -40,7 +40,7 @@ describe('umask and soft limits of the shell', { skip }, () => {
     await order('./program', '--name', 'program', '--data-dir', '.program', '--ready-signal', 'online')
     const [{ order: { env: kept } }] = readRecords(host.folder)
     assert.deepEqual([kept.A_TOKEN, kept.SSH_CONNECTION, kept.SHLVL], ['told', undefined, undefined])
-    await host.request('/apps/node/jobs/report/runs', { method: 'POST' })
+    await host.post('/apps/node/jobs/report/runs')
     // Node raises what it may have open.
     const first = [await report(folder, 'node'), await report(folder, 'program'), await report(folder, 'job')]
     assert.deepEqual(first.map(({ told }) => told.slice(0, 2)), [SET, SET, SET].map((each) => each.slice(0, 2)))

@@ -7,7 +7,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runCliHere } from '../support/cli-here.ts'
-import { runCli, startDeck, type TestOwner } from '../support/deck.ts'
+import { runCli, startDeck, type TestOwner, startReady } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { present } from '../support/present.ts'
@@ -42,10 +42,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
           /^clusterdeck: the inherited descriptor 5 \("dns"\) is not used: expected a listening TCP or Unix stream socket, received another kind of socket, as a datagram one is$/m)
         const unused =
           `the app does not listen on 127.0.0.1:${other.port} ("other"), which the service manager opened for it`
-        assert.equal(
-          (await deck.untilEvent(({ type }) => type === 'socket.unused', 'the news of the other socket')).message,
-          unused
-        )
+        assert.equal((await deck.untilEvent('socket.unused')).message, unused)
         assert.ok(deck.output.stdout.includes(`socket.unused ${unused.replace('the app', 'The app')}\n`),
           deck.output.stdout)
         assert.equal((await deck.history('type=socket.unused')).length, 1)
@@ -86,8 +83,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
       assert.equal(code, 0)
       await deck.meetNext()
       const { workers } = await deck.until({ ready: 1 })
-      const { failures } = await fresh.stop()
-      assert.deepEqual(failures, [])
+      await fresh.checkNoneLost()
       assert.ok(!workers.some((worker) => worker.pid === pid))
       assert.equal(new URL(deck.adminUrl).port, String(admin.port))
       assert.deepEqual(await deck.history('type=socket.unused'), [])
@@ -122,8 +118,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
       const connections = await Promise.all([openConnection(t, openSocket(t)),
         openConnection(t, openSocket(t, { path: socketPath }))])
       const launch = passing([{ fd: file }, ...connections], ['log', 'tcp', 'unix'])
-      const deck = await startDeck(t, 'answers-with-pid.js', { launch, env: { LISTEN_FDS: '1000' }, workers: 1 })
-      await deck.until({ ready: 1 })
+      const deck = await startReady(t, 'answers-with-pid.js', { launch, env: { LISTEN_FDS: '1000' }, workers: 1 })
       const said = deck.output.stderr.split('\n').filter(Boolean).map((line) =>
         /^clusterdeck: the inherited descriptor (\d+ \(".*"\)) is not used: .*, received (.*)$/.exec(line)?.slice(1)
           .join(' ')
@@ -140,8 +135,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
   rareTest('sockets that were passed to another process are not taken', async (t) => {
     const socket = openSocket(t)
     const launch = { ...passing([socket], ['web']), through: [] }
-    const deck = await startDeck(t, 'answers-with-pid.js', { launch, env: { LISTEN_PID: '1' }, workers: 1 })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, 'answers-with-pid.js', { launch, env: { LISTEN_PID: '1' }, workers: 1 })
     assert.deepEqual(await deck.history('type=socket.unused'), [])
     for (const { pid } of (await deck.status()).workers) assert.deepEqual(serviceVariables(present(pid)), [])
   })

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { above } from '../support/event-log.ts'
 import { runCliHere } from '../support/cli-here.ts'
 import { startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { freePort } from '../support/ports.ts'
@@ -26,7 +27,7 @@ describe('a worker on standby', () => {
     await load.untilAnswered(20)
     await load.whenIdle(() => process.kill(present(workers[1].pid), 'SIGKILL'))
 
-    const promoted = await deck.untilEvent(({ type }) => type === 'worker.promoted', 'a worker that is promoted')
+    const promoted = await deck.untilEvent('worker.promoted')
     assert.deepEqual([promoted.worker, promoted.slot, promoted.message], [first.id, 2,
       `standby worker ${first.id} took over slot 2`])
     const { standby: { workers: [second] }, workers: rows } = await standing(deck)
@@ -35,7 +36,7 @@ describe('a worker on standby', () => {
       rows.some(({ id, slot, pid, logSlot }) => id === first.id && slot === 2 && pid === first.pid && logSlot === 0)
     )
     await load.untilAnswered(100)
-    assert.deepEqual((await load.stop()).failures, [])
+    await load.checkNoneLost()
 
     const answers = await Promise.all(Array.from({ length: 40 }, () => ask(deck)))
     const own = answers.find(({ pid }) => pid === first.pid)
@@ -82,8 +83,7 @@ describe('a worker on standby', () => {
     for (const kind of ['deploy', 'restart'] as const) {
       const rollout = await deck.rollout(kind)
       assert.equal(rollout.state, 'succeeded')
-      const { cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === before.id,
-        'the end of the one before')
+      const { cause } = await deck.untilEvent('worker.exited', { worker: before.id })
       assert.equal(cause, kind)
       const { standby: { workers: [next] }, release } = await standing(deck)
       assert.equal(next.release, release.id)
@@ -98,11 +98,10 @@ describe('a worker on standby', () => {
     const { standby: { workers: [second] } } = await standing(deck)
     assert.notEqual(second.pid, first.pid)
     await until(() => !isAlive(present(first.pid)), 'the end of the one whose master has died')
-    const { message } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === first.id,
-      'its exit in the history')
+    const { message } = await deck.untilEvent('worker.exited', { worker: first.id })
     assert.match(String(message), /^standby worker \d+ /)
 
-    assert.equal((await deck.api('/upgrade', { method: 'POST', body: '{}' })).status, 202)
+    assert.equal((await deck.post('/upgrade', {})).status, 202)
     await deck.meetNext()
     const { standby: { workers: [third] } } = await standing(deck)
     assert.equal(isAlive(present(second.pid)), false)
@@ -111,8 +110,7 @@ describe('a worker on standby', () => {
   })
 
   test('can be asked for, and done without, while the cluster runs', async (t) => {
-    const deck = await startDeckHere(t, APP, { workers: 1 })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, APP, { workers: 1 })
     const tag = async () => String((await deck.api('/config')).headers.get('etag'))
     const set = async (standby: number) =>
       await deck.api('/config', { method: 'PATCH', headers: { 'if-match': await tag() },
@@ -120,32 +118,11 @@ describe('a worker on standby', () => {
     assert.equal((await set(1)).status, 200)
     const { standby: { workers: [one] } } = await standing(deck)
     assert.equal((await set(0)).status, 200)
-    await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === one.id, 'its end')
+    await deck.untilEvent('worker.exited', { worker: one.id })
   })
 })
 
 describe('an app whose workers cannot stand by', () => {
-  rareTest('as they die meanwhile: they wait longer each time, and a deploy succeeds', async (t) => {
-    const deck = await startDeckHere(t, 'throws-on-standby.js', { workers: 1,
-      flags: [...STANDBY, '--restart-min-delay-ms', '100', '--restart-max-delay-ms', '60000'] })
-    await deck.until({ ready: 1 })
-    const exits = new Set() as Set<number>
-    for (let count = 1; count <= 3; count++) {
-      const { worker, cause, message } = await deck.untilEvent(
-        ({ type, worker: id }) => type === 'worker.exited' && !exits.has(Number(id)),
-        'the end of one that stands by'
-      )
-      exits.add(present(worker))
-      assert.deepEqual([cause, message], ['boot-failure',
-        `standby worker ${worker} exited with code 1 before it was ready: Error: no slot`])
-    }
-    const [third, second] = (await deck.history('type=worker.forked')).map(({ at }) => Date.parse(at))
-    assert.ok(third - second >= 80, 'with the usual backoff')
-    const { state, crashes } = await deck.rollout('deploy')
-    assert.deepEqual([state, crashes], ['succeeded', 0])
-    assert.equal((await deck.status()).readyWorkers, 1)
-  })
-
   for (const [how, app, flags, reason] of [['as it does not listen', 'never-listens.js', ['--ready-signal', 'online',
     '--ready-timeout-ms', '500'],
     /did not listen within 500 ms \(option ready.timeoutMs\), and standby workers need an app that does: none is kept/],
@@ -159,15 +136,14 @@ describe('an app whose workers cannot stand by', () => {
   {
     rareTest(`${how} has none, and that is told once`, async (t) => {
       const deck = await startDeckHere(t, app, { workers: 1, flags: [...STANDBY, ...flags] })
-      const { message, worker } = await deck.untilEvent(({ type }) => type === 'standby.useless', 'that it has none')
+      const { message, worker } = await deck.untilEvent('standby.useless')
       assert.match(String(message), reason)
-      await deck.untilEvent(({ type, worker: id }) => type === 'worker.exited' && id === worker, 'its end')
+      await deck.untilEvent('worker.exited', { worker })
       const { standby, workers: [{ pid }] } = await deck.status()
       assert.deepEqual([standby.workers, standby.wanted, standby.ready], [[], 1, 0])
       assert.match(String(standby.problem), /^standby worker \d+ /)
       process.kill(present(pid), 'SIGKILL')
-      await deck.untilEvent(({ type, worker: id }) => type === 'worker.ready' && Number(id) > Number(worker),
-        'a worker that was forked')
+      await deck.untilEvent('worker.ready', { worker: above(Number(worker)) })
       assert.equal((await deck.history('type=standby.useless')).length, 1)
     })
   }
@@ -182,9 +158,10 @@ async function standing (deck: Pick<DeckClient, 'untilStatus'>) {
   )
 }
 
-async function ask (deck: { appUrl: () => Promise<string> }) {
-  return await (await fetch(await deck.appUrl())).json() as { pid: number, before: string[], atListen: string[],
-    now: string[] }
+type Answer = { pid: number, before: string[], atListen: string[], now: string[] }
+
+async function ask (deck: Pick<DeckClient, 'ask'>): Promise<Answer> {
+  return JSON.parse(await deck.ask())
 }
 
 function isAlive (pid: number) {

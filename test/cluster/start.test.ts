@@ -4,19 +4,19 @@ import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
 import net from 'node:net'
 import path from 'node:path'
 import { after, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { runCliHere } from '../support/cli-here.ts'
-import { runCli, startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { FIXTURES, runCli, startReady } from '../support/deck.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
-import { rareTest } from '../support/rare.ts'
+import { freePort } from '../support/ports.ts'
+import { rareOnly, rareTest } from '../support/rare.ts'
 
-const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
+const fixture = (name: string) => path.join(FIXTURES, name)
+const APP = fixture('answers-with-pid.js')
 
 describe('start', { concurrency: 2 }, () => {
   test('prints the app\'s and the admin\'s address once every worker is ready; a link that signs in is for a terminal alone', async (t) => {
-    const deck = await startDeckHere(t, 'answers-with-pid.js')
-    await deck.until({ ready: 2 })
+    const deck = await startReadyHere(t, 'answers-with-pid.js')
     assert.match(deck.output.stdout, /2 workers ready in \d+ ms/)
     assert.match(deck.output.stdout, new RegExp(`app +${await deck.appUrl()}\n`))
     assert.match(deck.output.stdout,
@@ -40,8 +40,7 @@ describe('start', { concurrency: 2 }, () => {
   rareTest('starts its first worker alone where none has ever been ready, and all at once from then on', async (t) => {
     const folder = tempFolder()
     const order = async () => {
-      const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 3, dataDir: folder })
-      await deck.until({ ready: 3 })
+      const deck = await startReadyHere(t, 'answers-with-pid.js', { workers: 3, dataDir: folder })
       const events = (await deck.history('type=worker.forked,worker.ready&limit=6')).reverse()
       await deck.stop()
       return events.map(({ type }) => type.slice('worker.'.length))
@@ -66,8 +65,7 @@ describe('start', { concurrency: 2 }, () => {
 
   rareTest('goes on with ids where the last master ended, and keeps its history and its token', async (t) => {
     const folder = tempFolder()
-    const first = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })
-    await first.until({ ready: 2 })
+    const first = await startReadyHere(t, 'answers-with-pid.js', { dataDir: folder })
     await first.rollout('deploy')
     await first.stop()
     const second = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })
@@ -86,35 +84,34 @@ describe('start', { concurrency: 2 }, () => {
     )
   })
 
+  const IN_USE =
+    /^clusterdeck: 127\.0\.0\.1:(\d+) is in use \(EADDRINUSE\): .* \(pid \d+.*\) listens there; without a gap, it is replaced by: clusterdeck adopt --port \1\n$/
+  type Refusal = { args: string[], env?: Record<string, string>, isReal?: boolean }
   /** Of each exit code one in a process of its own, which is the keeper's to end. */
-  const refusals: [string, () => Promise<{ args: string[], env?: Record<string, string>, isReal?: boolean }>, number,
-    RegExp][] = [['an entry that does not exist', async () => ({ args: ['start', 'no-such-app.js'], isReal: true }), 2,
-      /^clusterdeck: entry: expected .*received .*no-such-app\.js.*\n$/], ['an admin port in use',
-      async () => ({ args: ['start', APP, '--admin-port', String(await busyPort())] }), 1,
-      /^clusterdeck: admin\.port: expected a free port.*in use\n$/], ['an app port in use',
-      async () => ({
-        args: ['start', fileURLToPath(new URL('../fixtures/takes-a-port-in-use.js', import.meta.url)), '--admin-port',
-          '0'],
-        env: { PORT: String(await busyPort()) },
-        isReal: true
-      }), 1,
-      /^clusterdeck: 127\.0\.0\.1:(\d+) is in use \(EADDRINUSE\): .* \(pid \d+.*\) listens there; without a gap, it is replaced by: clusterdeck adopt --port \1\n$/],
-      ['a data folder that is a file', async () => ({ args: ['start', APP, '--data-dir', await aFile()] }), 1,
-        /^clusterdeck: dataDir: expected a folder that can be written, received .* \((ENOTDIR|EEXIST)\)\n$/], [
-      'an unknown flag',
-      async () => ({ args: ['start', APP, '--worker', '3'] }),
-      2,
-      /--workers/
-    ], ['a number of workers that is none', async () => ({ args: ['start', APP, '--workers', 'three'] }), 2,
-      /--workers: expected .*received .*three/]]
-  for (const [what, prepare, code, message] of refusals) {
-    test(`${what}: one clear line on stderr, exit code ${code}, no stack`, async () => {
+  const refusals: [string, () => Promise<Refusal> | Refusal, number, RegExp, (false | string)?][] = [[
+    'an entry that does not exist',
+    () => ({ args: ['no-such-app.js'], isReal: true }),
+    2,
+    /^clusterdeck: entry: expected .*received .*no-such-app\.js.*\n$/
+  ], ['an admin port in use', async () => ({ args: [APP, '--admin-port', String(await busyPort())] }), 1,
+    /^clusterdeck: admin\.port: expected a free port.*in use\n$/], ['an app port in use',
+    async () => ({ args: [fixture('takes-a-port-in-use.js'), '--admin-port', '0'],
+      env: { PORT: String(await busyPort()) }, isReal: true }), 1, IN_USE], ['a second app port in use',
+    async () => ({ args: [fixture('listens-twice.js'), '--admin-port', '0'],
+      env: { PORT: String(await freePort()), SECOND_PORT: String(await busyPort()) }, isReal: true }), 1, IN_USE,
+    rareOnly], ['a data folder that is a file', async () => ({ args: [APP, '--data-dir', await aFile()] }), 1,
+    /^clusterdeck: dataDir: expected a folder that can be written, received .* \((ENOTDIR|EEXIST)\)\n$/], [
+    'an unknown flag',
+    () => ({ args: [APP, '--worker', '3'] }),
+    2,
+    /--workers/
+  ], ['a number of workers that is none', () => ({ args: [APP, '--workers', 'three'] }), 2,
+    /--workers: expected .*received .*three/]]
+  for (const [what, prepare, code, message, skip = false] of refusals) {
+    test(`${what}: one clear line on stderr, exit code ${code}, no stack`, { skip }, async () => {
       const { args, env, isReal } = await prepare()
-      const cwd = tempFolder()
-      const result = await (isReal ? runCli : runCliHere)(args, {
-        env: { CLUSTERDECK_WORKERS: args.includes('--workers') ? undefined : '2', ...env },
-        cwd
-      })
+      const result = await (isReal ? runCli : runCliHere)(['start', ...args], { cwd: tempFolder(),
+        env: { CLUSTERDECK_WORKERS: args.includes('--workers') ? undefined : '2', ...env } })
       assert.equal(result.code, code, result.stderr)
       assert.match(result.stderr, message)
       assert.doesNotMatch(result.stderr + result.stdout, /^\s+at /m)
@@ -132,30 +129,20 @@ describe('start', { concurrency: 2 }, () => {
   })
 
   rareTest('goes on when nobody reads its output any more', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1 })
     deck.child.stdout.destroy()
     for (const kind of ['restart', 'restart'] as const) assert.equal((await deck.rollout(kind)).state, 'succeeded')
     assert.equal((await deck.status()).state, 'running')
   })
 
-  test('a second master on one data folder is told who runs, and the first goes on', async (t) => {
-    const folder = tempFolder()
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })
-    await deck.until({ ready: 2 })
-    const { code, stderr } = await runCli(['start', APP, '--admin-port', '0', '--data-dir', folder])
-    assert.equal(code, 1)
-    assert.match(stderr,
-      new RegExp(`^clusterdeck: a master \\(pid ${deck.masterPid}, .*\\) already runs on this data folder\n$`))
+  test('a second master on one data folder is told who runs, with and without a keeper, and the first goes on', async (t) => {
+    const deck = await startReadyHere(t, 'answers-with-pid.js')
+    for (const flags of [[], ['--no-keeper']]) {
+      const words = ['start', APP, '--admin-port', '0', '--data-dir', deck.folder, ...flags]
+      assert.deepEqual(await runCli(words), { code: 1, stdout: '',
+        stderr: `clusterdeck: a master (pid ${deck.masterPid}, ${deck.adminUrl}) already runs on this data folder\n` })
+    }
     assert.equal((await deck.status()).readyWorkers, 2)
-  })
-
-  rareTest('a master that died leaves its data folder to the next one', async (t) => {
-    const folder = tempFolder()
-    await writeFile(path.join(folder, 'master.json'),
-      JSON.stringify({ pid: 2 ** 22 + 1, adminUrl: 'http://127.0.0.1:1', startedAt: '2026-01-01T00:00:00.000Z' }))
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })
-    await deck.until({ ready: 2 })
   })
 })
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import net from 'node:net'
-import { after, before, describe, test, type TestContext } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { io } from 'socket.io-client'
 import { runCliHere } from '../support/cli-here.ts'
-import { runCli, startDeck } from '../support/deck.ts'
-import { startDeckHere, type DeckHere } from '../support/deck-here.ts'
+import { runCli, startReady } from '../support/deck.ts'
+import { startDeckHere, type DeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { busyPort, freePort } from '../support/ports.ts'
 import { present } from '../support/present.ts'
@@ -19,8 +19,7 @@ const STICKY = ['--dispatch', 'sticky']
 
 describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
   test('each client has its slot, which it keeps over deploys, over another size and over the loss of a master', async (t) => {
-    const deck = await startDeck(t, 'tells-its-slot.cjs', { workers: WORKERS, flags: STICKY })
-    await deck.until({ ready: WORKERS })
+    const deck = await startReady(t, 'tells-its-slot.cjs', { workers: WORKERS, flags: STICKY })
     const url = await deck.appUrl()
     const first = await slotsOf(url)
     assert.deepEqual(new Set(Object.values(first)), new Set(['1', '2', '3', '4']))
@@ -49,9 +48,8 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
   test('with sticky.by a session stays with the worker that has it, by header, cookie and URL, on new and on kept connections, over a restart too', async (t) => {
     const by = ['header', 'session-id', 'cookie', 'sid', 'query', 'sid', 'path', '/rooms/:session']
     const flags = [0, 2, 4, 6].flatMap((at) => [`--sticky-by-${by[at]}`, by[at + 1]])
-    const deck = await startDeckHere(t, 'sessions-in-memory.cjs', { workers: 3,
+    const deck = await startReadyHere(t, 'sessions-in-memory.cjs', { workers: 3,
       flags: [...STICKY, ...flags, '--drain-idle-grace-ms', '100', '--drain-deadline-ms', '1000'] })
-    await deck.until({ ready: 3 })
     const url = await deck.appUrl()
     const kept = new http.Agent({ keepAlive: true, maxSockets: 4 })
     t.after(() => kept.destroy())
@@ -124,10 +122,9 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
   })
 
   rareTest('a slot that goes, and one that nobody serves for long, strand nobody', async (t) => {
-    const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: WORKERS,
+    const deck = await startReadyHere(t, 'tells-its-slot.cjs', { workers: WORKERS,
       flags: [...STICKY, '--sticky-failover-ms', '300', '--restart-min-delay-ms', '60000', '--restart-max-delay-ms',
         '60000'] })
-    await deck.until({ ready: WORKERS })
     const url = await deck.appUrl()
     const before = await slotsOf(url)
 
@@ -141,7 +138,7 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
     for (let time = 0; time < 2; time++) {
       const { pid, id } = present((await deck.status()).workers.find((worker) => worker.slot === 1))
       process.kill(present(pid), 'SIGKILL')
-      await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, `the end of worker ${id}`)
+      await deck.untilEvent('worker.exited', { worker: id })
       if (time === 0) await deck.until({ ready: WORKERS })
     }
     const without = await slotsOf(url)
@@ -150,9 +147,8 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
   })
 
   rareTest('a worker gets nothing before its app has answered the probe', async (t) => {
-    const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: WORKERS,
+    const deck = await startReadyHere(t, 'tells-its-slot.cjs', { workers: WORKERS,
       flags: [...STICKY, '--ready-path', '/'] })
-    await deck.until({ ready: WORKERS })
     const url = await deck.appUrl()
     const before = await slotsOf(url)
     assert.equal(new Set(Object.values(before)).size, WORKERS)
@@ -164,9 +160,7 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
 
   rareTest('an address that somebody else has is in use, another deck of its kind included', async (t) => {
     const port = await freePort()
-    const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: 1, flags: STICKY,
-      env: { PORT: String(port) } })
-    await deck.until({ ready: 1 })
+    await startReadyHere(t, 'tells-its-slot.cjs', { workers: 1, flags: STICKY, env: { PORT: String(port) } })
     const other = await runCli(['start', new URL('../fixtures/tells-its-slot.cjs', import.meta.url).pathname, ...STICKY,
       '--admin-port', '0', '--data-dir', tempFolder()], { env: { PORT: String(port) } })
     assert.notEqual(other.code, 0)
@@ -183,35 +177,24 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
   })
 })
 
-describe('an app with Socket.IO over polling', { skip: skip || withoutNativeCalls || rareOnly }, () => {
-  let deck: DeckHere
-  const owner = { ends: [], after (end) {
-    this.ends.push(end)
-  } } as { after: (end: () => unknown) => void, ends: (() => unknown)[] }
-  before(async () => {
-    deck = await startDeckHere(owner, 'socket-io-app.cjs', { workers: WORKERS,
-      flags: [...STICKY, '--drain-deadline-ms', '500'] })
-    await deck.until({ ready: WORKERS })
-  })
-  after(async () => {
-    for (const end of owner.ends) await end()
-  })
-
-  test('keeps its sessions over four workers, unmodified', async (t) => {
-    const url = await deck.appUrl()
-    const pids = await Promise.all(CLIENTS.slice(0, 8).map(async (localAddress) => {
-      // Each request on a connection of its own, as behind many proxies.
-      const socket = io(url, { transports: ['polling'], reconnection: false,
-        agent: new http.Agent({ localAddress, keepAlive: false }) as unknown as string })
-      t.after(() => socket.disconnect())
-      await new Promise((resolve, reject) => socket.once('connect', () => resolve(null)).once('connect_error', reject))
-      const answers = []
-      for (let time = 0; time < 5; time++) answers.push(await socket.timeout(10_000).emitWithAck('count'))
-      assert.deepEqual(answers.map(({ count }) => count), [1, 2, 3, 4, 5])
-      return answers[0].pid
-    }))
-    assert.ok(new Set(pids).size > 1, 'all were with one worker')
-  })
+test('an app with Socket.IO over polling keeps its sessions over four workers, unmodified', {
+  skip: skip || withoutNativeCalls || rareOnly
+}, async (t) => {
+  const deck = await startReadyHere(t, 'socket-io-app.cjs', { workers: WORKERS,
+    flags: [...STICKY, '--drain-deadline-ms', '500'] })
+  const url = await deck.appUrl()
+  const pids = await Promise.all(CLIENTS.slice(0, 8).map(async (localAddress) => {
+    // Each request on a connection of its own, as behind many proxies.
+    const socket = io(url, { transports: ['polling'], reconnection: false,
+      agent: new http.Agent({ localAddress, keepAlive: false }) as unknown as string })
+    t.after(() => socket.disconnect())
+    await new Promise((resolve, reject) => socket.once('connect', () => resolve(null)).once('connect_error', reject))
+    const answers = []
+    for (let time = 0; time < 5; time++) answers.push(await socket.timeout(10_000).emitWithAck('count'))
+    assert.deepEqual(answers.map(({ count }) => count), [1, 2, 3, 4, 5])
+    return answers[0].pid
+  }))
+  assert.ok(new Set(pids).size > 1, 'all were with one worker')
 })
 
 describe('portPerSlot', { skip }, () => {
@@ -219,10 +202,9 @@ describe('portPerSlot', { skip }, () => {
     const taken = await busyPort()
     t.after(taken.close)
     const above = taken.port - 3
-    const deck = await startDeck(t, 'tells-its-slot.cjs', { workers: 3, flags: ['--port-per-slot', String(above)],
+    const deck = await startReady(t, 'tells-its-slot.cjs', { workers: 3, flags: ['--port-per-slot', String(above)],
       env: { HOST: '127.0.0.1' } })
-    await deck.until({ ready: 3 })
-    const { message } = await deck.untilEvent(({ type }) => type === 'unexpected', 'the port that is taken')
+    const { message } = await deck.untilEvent('unexpected')
     assert.equal(message, `slot 3 has no port of its own: 127.0.0.1:${taken.port} is in use (EADDRINUSE)`)
     assert.deepEqual((await deck.status()).workers.map(({ port }) => port), [above + 1, above + 2, null])
 
@@ -327,8 +309,8 @@ function askUntilTold (t: TestContext, url: string) {
   } }
 }
 
-async function scale (deck: Pick<DeckHere, 'api' | 'until'>, workers: number) {
-  const { status } = await deck.api('/scale', { method: 'PUT', body: JSON.stringify({ workers }) })
+async function scale (deck: Pick<DeckHere, 'put' | 'until'>, workers: number) {
+  const { status } = await deck.put('/scale', { workers })
   assert.ok(status < 300)
   await deck.until({ ready: workers })
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { keepAsking } from '../support/asking.ts'
-import { startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startReady } from '../support/deck.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 import type { DeckEvent } from '../../server/events/stream.ts'
@@ -14,16 +14,15 @@ const codes = (exits: DeckEvent[]) => exits.map(({ cause, code, signal }) => `${
 describe('rollout.order stop-first', { concurrency: 3 }, () => {
   test('no two workers live side by side: in a restart, a deploy, after a SIGKILL and beside what a dead master left; requests wait', async (t) => {
     const port = await freePort()
-    const deck = await startDeck(t, 'holds-a-lock.js', { workers: 1, flags: STOP_FIRST, args: [`clusterdeck-${port}`],
+    const deck = await startReady(t, 'holds-a-lock.js', { workers: 1, flags: STOP_FIRST, args: [`clusterdeck-${port}`],
       env: { PORT: String(port) } })
-    await deck.until({ ready: 1 })
     const load = keepAsking(t, `http://127.0.0.1:${port}/`)
     for (const kind of ['restart', 'deploy'] as const) assert.equal((await deck.rollout(kind)).state, 'succeeded')
     const { asked, failed } = await load.end()
     assert.deepEqual([failed, asked > 10], [[], true], `${asked} asked`)
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     process.kill(pid, 'SIGKILL')
-    await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker === 4, 'the next worker')
+    await deck.untilEvent('worker.ready', { worker: 4 })
     await deck.loseMaster()
     await deck.untilStatus(
       ({ readyWorkers, workers }) => readyWorkers === 1 && workers.length === 1 && Number(workers[0].id) > 4,
@@ -33,11 +32,9 @@ describe('rollout.order stop-first', { concurrency: 3 }, () => {
       'master-lost 0'])
   })
 
-  rareTest('an upgrade is refused, and so is a canary', async (t) => {
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags: STOP_FIRST })
-    await deck.until({ ready: 1 })
-    const { status, body } = await deck.api('/rollouts', { method: 'POST',
-      body: JSON.stringify({ kind: 'deploy', strategy: { canary: { workers: 1 } } }) })
+  rareTest('a canary is refused', async (t) => {
+    const deck = await startReadyHere(t, 'answers-with-pid.js', { workers: 1, flags: STOP_FIRST })
+    const { status, body } = await deck.post('/rollouts', { kind: 'deploy', strategy: { canary: { workers: 1 } } })
     assert.deepEqual([status, body.code], [409, 'not-possible'])
   })
 })
@@ -47,9 +44,9 @@ rareTest('restart.cron restarts all workers at its time, and skips one that meet
     env: { BOOT_MS: '1200' } })
   const { nextRestartAt } = await deck.status()
   assert.ok(Date.parse(String(nextRestartAt)) - Date.now() <= 1000, String(nextRestartAt))
-  const started = await deck.untilEvent(({ type }) => type === 'rollout.started', 'the first restart')
+  const started = await deck.untilEvent('rollout.started')
   assert.deepEqual([started.actor, started.cause], ['cron', 'restart'])
-  const { message } = await deck.untilEvent(({ type }) => type === 'restart.skipped', 'one that is skipped')
+  const { message } = await deck.untilEvent('restart.skipped')
   assert.match(String(message), /^the restart by restart\.cron is skipped: rollout \d+ \(restart\) is running$/)
-  await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'its end')
+  await deck.untilEvent('rollout.succeeded')
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { describe, test } from 'node:test'
-import { startDeck } from '../support/deck.ts'
+import { startReady } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { rareOnly } from '../support/rare.ts'
 
@@ -22,9 +22,8 @@ describe('a terminal', { concurrency: true, skip: lacksPython && 'makes terminal
     test(`that is closed stops what was started from it ${flags.join('')}, as it ends node, and deploys nothing`, {
       skip: flags.length > 0 && rareOnly
     }, async (t) => {
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags,
+      const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, flags,
         launch: { through: ['python3', '-c', IN_A_TERMINAL] } })
-      await deck.until({ ready: 1 })
       const [link] = /http:\S+\/sign-in\?code=[\w-]+/.exec(deck.output.stdout) ?? []
       const open = () => fetch(String(link), { redirect: 'manual' })
       assert.deepEqual([(await open()).status, (await open()).headers.get('set-cookie')], [303, null],

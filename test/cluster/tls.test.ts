@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
@@ -9,10 +8,11 @@ import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { createCertificate } from '../../server/admin/certificate.ts'
 import { startAdmin } from '../support/admin.ts'
-import { CLI, FIXTURES, runCli } from '../support/deck.ts'
+import { FIXTURES, runCli, spawnCli } from '../support/deck.ts'
 import { fake } from '../support/fake.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
+import { until } from '../support/until.ts'
 import type { Timers } from '../../server/admin/site.ts'
 
 const FILES = fileURLToPath(new URL('../fixtures/tls/', import.meta.url))
@@ -20,18 +20,9 @@ const [CERT, KEY] = ['cert.pem', 'key.pem'].map((name) => path.join(FILES, name)
 
 test('with a certificate the admin port speaks https, and the command line knows its master by it', async (t) => {
   const folder = tempFolder()
-  const child = spawn(process.execPath, [CLI, 'start', path.join(FIXTURES, 'answers-with-pid.js'), '--workers', '1',
-    '--admin-port', '0', '--data-dir', folder, '--admin-tls-cert', CERT, '--admin-tls-key', KEY], {
-    stdio: ['ignore', 'pipe', 'inherit']
-  })
-  const exited = once(child, 'exit')
-  t.after(() => {
-    child.kill('SIGTERM')
-  })
-  let said = ''
-  for await (const text of child.stdout.setEncoding('utf8'))
-    if (/admin .*https:\/\/127\.0\.0\.1:\d+/.test(said += text)) break
-  child.stdout.resume()
+  const { exited, output } = spawnCli(t, ['start', path.join(FIXTURES, 'answers-with-pid.js'), '--workers', '1',
+    '--admin-port', '0', '--data-dir', folder, '--admin-tls-cert', CERT, '--admin-tls-key', KEY])
+  await until(() => /admin .*https:\/\/127\.0\.0\.1:\d+/.test(output.stdout), () => output.stdout + output.stderr)
   const cli = (...args: string[]) => runCli([...args, '--data-dir', folder])
 
   const { code, stdout, stderr } = await cli('status', '--json')
@@ -52,7 +43,7 @@ test('with a certificate the admin port speaks https, and the command line knows
 
   writeFileSync(file, JSON.stringify(announced))
   assert.equal((await cli('stop')).code, 0)
-  assert.equal((await exited)[0], 0)
+  assert.deepEqual(await exited, { code: 0, signal: null })
 })
 
 test('a renewed certificate is taken from the same files, and what is none is not', async (t) => {

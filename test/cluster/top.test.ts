@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { CLI, startDeck } from '../support/deck.ts'
+import { CLI, startReady } from '../support/deck.ts'
 import { lacksPython, startInTerminal } from '../support/pseudo-terminal.ts'
 import { rareTest } from '../support/rare.ts'
 
@@ -17,8 +17,7 @@ async function endsWell (terminal: Terminal, code: number) {
 
 describe('clusterdeck top in a terminal', { skip: lacksPython && 'makes terminals with python3' }, () => {
   test('shows the workers and the output of an app, and goes on over the death of its master', async (t) => {
-    const deck = await startDeck(t, 'talks-and-dies.js', { workers: 2 })
-    await deck.until({ ready: 2 })
+    const deck = await startReady(t, 'talks-and-dies.js', { workers: 2 })
     const terminal = startInTerminal(t, [...TOP, '--data-dir', deck.folder])
     await terminal.shows(/^> \S+ .* 2\/2 .* All 2 workers/m)
     await terminal.shows(new RegExp(`^ +1 .* ${(await deck.status()).workers[0].pid} .* ready$`, 'm'))
@@ -34,8 +33,7 @@ describe('clusterdeck top in a terminal', { skip: lacksPython && 'makes terminal
   })
 
   rareTest('leaves the terminal as it was, however it ends', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1 })
     const ends: [string, (terminal: Terminal) => void, number][] = [['ctrl-c', ({ type }) => type('\u0003'), 0], [
       'SIGINT',
       ({ signal }) => signal('SIGINT'),
@@ -56,17 +54,5 @@ describe('clusterdeck top in a terminal', { skip: lacksPython && 'makes terminal
     await closed.shows(/^> \S+ +1\/1/m)
     closed.hangUp()
     assert.equal((await closed.ended()).code, -1, 'as SIGHUP ends a program')
-  })
-
-  rareTest('follows the size of the terminal', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    await deck.until({ ready: 1 })
-    const terminal = startInTerminal(t, [...TOP, '--data-dir', deck.folder], { rows: 50, columns: 200 })
-    await terminal.shows(/^ {2}APP .* RESTARTS {2}HEALTH$/m)
-    terminal.resize(12, 40)
-    await terminal.shows(/^ {2}APP .* CPU {2}HEALTH$/m)
-    assert.equal(terminal.emulator.lines().at(-1)?.startsWith('q quit'), true)
-    terminal.type('q')
-    await endsWell(terminal, 0)
   })
 })

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { lookup } from 'node:dns/promises'
 import { readdir, stat, symlink, writeFile } from 'node:fs/promises'
-import http from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
 import net from 'node:net'
@@ -11,8 +10,9 @@ import { describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import WebSocket from 'ws'
 import { OPTIONS } from '../../server/config/options.ts'
-import { startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { askPath, get } from '../support/asking.ts'
+import { startDeck, startReady } from '../support/deck.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 import { present } from '../support/present.ts'
@@ -23,21 +23,8 @@ import type { DeckClient as Deck } from '../support/deck-client.ts'
 async function run (t: TestContext, app: string,
   { workers = 1, ...options }: NonNullable<Parameters<typeof startDeckHere>[2]> = {})
 {
-  const deck = await startDeckHere(t, app, { workers, ...options })
-  await deck.until({ ready: workers })
+  const deck = await startReadyHere(t, app, { workers, ...options })
   return { deck, url: await deck.appUrl() }
-}
-
-function get (url: string, options: https.RequestOptions = {}): Promise<string> {
-  const { get } = url.startsWith('https') ? https : http
-  return new Promise((resolve, reject) => {
-    get(url, { agent: false, ...options }, (response) => {
-      let body = ''
-      response.setEncoding('utf8').on('data', (text) => {
-        body += text
-      }).on('end', () => resolve(body))
-    }).on('error', reject)
-  })
 }
 
 /** Rolls all workers, and asks again: another process must answer on the same address. */
@@ -83,7 +70,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.match(url, /^https:/)
     const port = Number(new URL(url).port)
     const { session, body } = await tlsGet(port)
-    await answersAfterDeploy(deck, () => get(url, { rejectUnauthorized: false }))
+    await answersAfterDeploy(deck, () => get(url))
     const later = await tlsGet(port, session)
     assert.notEqual(later.body, body)
     assert.equal(later.isReused, true)
@@ -104,12 +91,11 @@ describe('unmodified apps', { concurrency: 2 }, () => {
 
   test('a Unix socket, whose path is there until the master ends, and has the permissions that node would give it', async (t) => {
     const socketPath = path.join(tempFolder(), 'app.sock')
-    const deck = await startDeckHere(t, 'unix-socket.js', { workers: 1,
+    const deck = await startReadyHere(t, 'unix-socket.js', { workers: 1,
       env: { SOCKET_PATH: socketPath, UMASK: '077' } })
-    await deck.until({ ready: 1 })
     assert.equal((await stat(socketPath)).mode & 0o777, 0o700, 'as node would give it under this umask')
     assert.deepEqual((await deck.status()).app.addresses, [`unix:${socketPath}`])
-    const ask = () => get('http://app/', { socketPath })
+    const ask = () => askPath(socketPath)
     await answersAfterDeploy(deck, ask)
     await answersAfterDeploy(deck, ask)
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
@@ -129,7 +115,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
         const pids = workers.map(({ pid }) => String(pid))
         const seen = new Set()
         while (!pids.every((pid: string) => seen.has(pid)))
-          seen.add(await get('http://app/', { socketPath }).catch(ifRemoved))
+          seen.add(await askPath(socketPath).catch(ifRemoved))
         assert.equal((await stat(socketPath)).mode & 0o777, 0o666)
       }
       await serving()
@@ -137,11 +123,10 @@ describe('unmodified apps', { concurrency: 2 }, () => {
       await serving()
       const [{ pid }] = (await deck.status()).workers
       process.kill(present(pid), 'SIGKILL')
-      await deck.untilEvent(({ type, pid: of }) => type === 'worker.exited' && of === pid, 'its end')
+      await deck.untilEvent('worker.exited', { pid })
       await serving()
       await deck.loseMaster()
-      await deck.untilEvent(({ type, cause }) => type === 'worker.exited' && cause === 'master-lost',
-        'an orphan to be replaced')
+      await deck.untilEvent('worker.exited', { cause: 'master-lost' })
       await serving()
       assert.deepEqual(await deck.stop(), { code: 0, signal: null })
       assert.deepEqual(await readdir(path.dirname(socketPath)), [])
@@ -153,8 +138,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
   {
     rareTest(`a Unix socket ${how} has the permissions that node would give it`, async (t) => {
       const socketPath = path.join(tempFolder(), 'app.sock')
-      const deck = await startDeckHere(t, 'unix-socket.js', { workers: 1, env: { SOCKET_PATH: socketPath, ...env } })
-      await deck.until({ ready: 1 })
+      await startReadyHere(t, 'unix-socket.js', { workers: 1, env: { SOCKET_PATH: socketPath, ...env } })
       assert.equal((await stat(socketPath)).mode & 0o777, mode)
     })
   }
@@ -184,10 +168,9 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     const { id, state, holds, keptUntil } = present(workers.find(({ pid }) => answer.startsWith(`${pid} `)))
     assert.deepEqual([state, holds?.webSockets, Date.parse(String(keptUntil)) > Date.now()], ['draining', 1, true])
     const closed = once(lasting, 'close')
-    assert.equal((await deck.api(`/workers/${id}/end-connections`, { method: 'POST' })).status, 202)
+    assert.equal((await deck.post(`/workers/${id}/end-connections`)).status, 202)
     assert.equal((await closed)[0], 1012)
-    const { message } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
-      'its end')
+    const { message } = await deck.untilEvent('worker.exited', { worker: id })
     assert.match(String(message), /it has closed 1 WebSocket$/)
   })
 
@@ -218,14 +201,6 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await answersAfterDeploy(deck, () => get(url))
   })
 
-  rareTest('readiness by message: a worker that listens is not ready before it says so', async (t) => {
-    const deck = await startDeckHere(t, 'says-ready.js', { flags: ['--ready-signal', 'message'] })
-    const { app, readyWorkers } = await deck.untilStatus(({ app }) => app.addresses.length === 1, 'the app to listen')
-    assert.equal(readyWorkers, 0)
-    await get(app.addresses[0])
-    await deck.untilEvent(({ type }) => type === 'worker.ready', 'the worker that was asked to be ready')
-  })
-
   test('an app sees nothing of how it was started, no secret either, and neither do its children and hooks; an entry that is a link has its own name', async (t) => {
     const link = path.join(tempFolder(), 'serve')
     await symlink(fileURLToPath(new URL('../fixtures/tells-what-it-sees.js', import.meta.url)), link)
@@ -238,8 +213,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     const config = path.join(tempFolder(), 'clusterdeck.config.mjs')
     await writeFile(config,
       'export default { env: { ...process.env }, hooks: { beforeDeploy: { command: [\'env\'] } } }')
-    const deck = await startDeck(t, link, { flags: ['--config', config], workers: 1, env })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, link, { flags: ['--config', config], workers: 1, env })
     const url = await deck.appUrl()
     const { own, child } = JSON.parse(await get(url))
     assert.deepEqual(own.argv.slice(1), [link, '--colour'])
@@ -248,15 +222,10 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.deepEqual(added.sort(), ['CLUSTERDECK_RELEASE', 'CLUSTERDECK_SLOT'])
 
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
-    const { detail } = await deck.untilEvent(({ type }) => type === 'hook.succeeded', 'the end of the hook')
+    const { detail } = await deck.untilEvent('hook.succeeded')
     const given = [...String(detail?.output).matchAll(/^(CLUSTERDECK_\w+)=/gm)].map(([, name]) => name)
     assert.deepEqual(given.sort(), ['CLUSTERDECK_FROM_RELEASE', 'CLUSTERDECK_HOOK', 'CLUSTERDECK_RELEASE',
       'CLUSTERDECK_ROLLOUT'])
-  })
-
-  rareTest('an app that is no server is ready when it is online', async (t) => {
-    const { deck } = await run(t, 'never-listens.js', { flags: ['--ready-signal', 'online'] })
-    assert.equal((await deck.rollout('restart')).state, 'succeeded')
   })
 })
 

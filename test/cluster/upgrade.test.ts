@@ -1,30 +1,29 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { rm, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { after, before, describe, test, type TestContext } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { openSqlite } from '../../db/sqlite.ts'
 import { identifyProcess, isAlive } from '../../server/system/process-identity.ts'
+import { above } from '../support/event-log.ts'
 import { runCliHere } from '../support/cli-here.ts'
-import { startDeck, type Deck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { type Deck, startReady } from '../support/deck.ts'
+import { startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
+import { serveHttp } from '../support/http-server.ts'
 import { createInstallation } from '../support/install.ts'
 import { hammer, openFreshConnections } from '../support/load.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
+import { countDescriptors, statusOf } from '../support/process-figures.ts'
 import { until } from '../support/until.ts'
-import type { AddressInfo } from 'node:net'
 import type { DeckClient } from '../support/deck-client.ts'
 
 describe('upgrade in place', () => {
   test('changes to the installed version under load: no request fails, the history tells it in order, and alerts that wait are delivered before the old master ends', async (t) => {
     const { cli, install } = createInstallation()
     const { config, delivered } = await startSlowReceiver(t, ['worker.orphaned', 'master.stopped:upgrade'])
-    const deck = await startDeck(t, 'answers-with-pid.js', { cli, flags: ['--config', config] })
-    await deck.until({ ready: 2 })
+    const deck = await startReady(t, 'answers-with-pid.js', { cli, flags: ['--config', config] })
     const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
     const kept = hammer(t, await deck.appUrl(), { connections: 8 })
     await install('1.1.0')
@@ -34,9 +33,7 @@ describe('upgrade in place', () => {
       stdout: `upgraded to clusterdeck 1.1.0 on Node ${process.version} (pid ${deck.masterPid})\n`,
       stderr: 'upgrade started: the next master starts its workers\n' })
     const { workers, master, release } = await deck.until({ ready: 2 })
-    const [{ failures, total }, { failures: keptFailures }] = [await fresh.stop(), await kept.stop()]
-    t.diagnostic(`${total} fresh connections`)
-    assert.deepEqual([failures, keptFailures], [[], []])
+    for (const load of [fresh, kept]) await load.checkNoneLost()
     assert.deepEqual([master.version, release.id, workers.map(({ id }) => id)], ['1.1.0', 'r1', [3, 4]])
 
     const events = (await deck.history('limit=1000')).reverse()
@@ -67,12 +64,11 @@ describe('upgrade in place', () => {
         const serving = before.workers.map(idOf)
         const expected = [1, 2].map((n) => Math.max(...serving) + n)
         const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
-        assert.equal((await deck.api('/upgrade', { method: 'POST' })).status, 202)
-        await deck.untilEvent(({ type, worker }) => type === 'worker.forked' && worker === expected[0],
-          'the first worker of the next master')
+        assert.equal((await deck.post('/upgrade')).status, 202)
+        await deck.untilEvent('worker.forked', { worker: expected[0] })
         await deck.loseMaster()
         const { workers } = await deck.until({ ready: 2 })
-        assert.deepEqual((await fresh.stop()).failures, [])
+        await fresh.checkNoneLost()
         assert.deepEqual(workers.map(idOf), expected)
         const events = (await deck.history('limit=1000')).reverse().filter(({ id }) => id > before.lastEventId)
         assert.deepEqual(
@@ -96,99 +92,66 @@ describe('upgrade in place', () => {
     await t.test('the keeper dies meanwhile: the next master goes, the old one goes on', async () => {
       const before = await deck.until({ ready: 2 })
       t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
-      await deck.api('/upgrade', { method: 'POST' })
+      await deck.post('/upgrade')
       deck.signal('SIGKILL')
-      const { message } = await deck.untilEvent(({ type }) => type === 'master.upgrade-failed', 'the failure')
+      const { message } = await deck.untilEvent('master.upgrade-failed')
       assert.match(String(message), /the keeper is gone/)
       const after = await deck.until({ ready: 2 })
       assert.deepEqual([after.master.pid, after.workers.map(idOf)], [before.master.pid, before.workers.map(idOf)])
     })
   })
 
-  describe('that comes to nothing', () => {
-    const closers: (() => unknown)[] = []
-    const { cli, install } = createInstallation()
-    let deck: Deck
-    before(async () => {
-      deck = await startDeck({ after: (closer) => closers.push(closer as () => unknown) }, 'answers-with-pid.js', { cli,
-        workers: 1 })
-      await deck.until({ ready: 1 })
-    })
-    after(async () => {
-      for (const close of closers) await close()
-      await assertNothingLeft(deck)
-    })
+  const FAULTS = [['whose workers do not boot', { 'workers/boot.ts': 'process.exit(7)' },
+    /^worker 2 \(slot 1\) exited with code 7 before it was ready$/], ['that does not even load', {
+    'server/host/master.ts': 'export function startHost () {}\nthrow new Error("not today")'
+  }, /^not today$/, true], ['whose packages are not installed', { node_modules: null },
+    /^the package \S+ is not installed: run "npm ci" in \/.+\/1\.1\.2\/$/, true], ['that refuses the configuration', {
+    'server/config/config.ts': refusingConfig()
+  }, /^workers: expected a bird$/, true], ['that is older than the history', { 'db/migrations/001-schema.sql': null },
+    /from a newer clusterdeck$/, true]] as const
 
-    for (const [index, [what, broken, reason, isRare]]
-      of ([['whose workers do not boot', { 'workers/boot.ts': 'process.exit(7)' },
-        /^worker 2 \(slot 1\) exited with code 7 before it was ready$/], ['that does not even load', {
-        'server/host/master.ts': 'export function startHost () {}\nthrow new Error("not today")'
-      }, /^not today$/, true], ['whose packages are not installed', { node_modules: null },
-        /^the package \S+ is not installed: run "npm ci" in \/.+\/1\.1\.2\/$/, true], ['that refuses the configuration',
-        { 'server/config/config.ts': refusingConfig() }, /^workers: expected a bird$/, true], [
-        'that is older than the history',
-        { 'db/migrations/001-schema.sql': null },
-        /from a newer clusterdeck$/,
-        true
-      ]] as const).entries())
-    {
-      test(`to a version ${what}: the old master goes on as if nothing had been`, { skip: isRare && rareOnly },
-        async (t) => {
-          const before = await deck.until({ ready: 1 })
-          const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
-          await install(`1.1.${index}`, broken)
-          const { code, stderr } = await upgrade(deck, '--wait')
-          assert.equal(code, 1)
-          const failed = await deck.untilEvent(
-            ({ type, id }) => type === 'master.upgrade-failed' && id > before.lastEventId,
-            'the failure'
-          )
-          assert.match(String(failed.message), reason)
-          assert.ok(stderr.endsWith(`clusterdeck: the upgrade failed: ${failed.message}\n`), stderr)
-          const after = await deck.until({ ready: 1 })
-          assert.deepEqual([after.master.pid, after.master.version, after.upgrade], [before.master.pid, '1.0.0', null])
-          assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
-          assert.deepEqual((await fresh.stop()).failures, [])
-        })
+  test('that comes to nothing: the old master goes on as if nothing had been', async (t) => {
+    const { cli, install } = createInstallation()
+    const deck = await startReady(t, 'answers-with-pid.js', { cli, workers: 1 })
+    for (const [index, [what, broken, reason, isRare]] of FAULTS.entries()) {
+      await t.test(`to a version ${what}`, { skip: isRare && rareOnly }, async (t) => {
+        const before = await deck.until({ ready: 1 })
+        const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
+        await install(`1.1.${index}`, broken)
+        const { code, stderr } = await upgrade(deck, '--wait')
+        assert.equal(code, 1)
+        const failed = await deck.untilEvent('master.upgrade-failed', { id: above(before.lastEventId) })
+        assert.match(String(failed.message), reason)
+        assert.ok(stderr.endsWith(`clusterdeck: the upgrade failed: ${failed.message}\n`), stderr)
+        const after = await deck.until({ ready: 1 })
+        assert.deepEqual([after.master.pid, after.master.version, after.upgrade], [before.master.pid, '1.0.0', null])
+        assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
+        await fresh.checkNoneLost()
+      })
     }
+    await deck.stop()
+    await assertNothingLeft(deck)
   })
 
-  describe('whose first worker serves already, while the second one is waited for', { skip: rareOnly }, () => {
+  rareTest('whose first worker serves already, while the second one is waited for', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
-    let deck: Deck
-    const closers: (() => unknown)[] = []
-    before(async () => {
-      deck = await startDeck({ after: (closer) => closers.push(closer as () => unknown) }, 'waits-at-the-gate.js', {
-        env: { GATE: gate }
-      })
-      await deck.until({ ready: 2 })
-    })
-    after(async () => {
-      for (const close of closers) await close()
-    })
-
+    const deck = await startReady(t, 'waits-at-the-gate.js', { env: { GATE: gate } })
     for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-      test(`the next master gets ${signal}: that worker drains, and its end is on record`, async (t) => {
+      await t.test(`the next master gets ${signal}: that worker drains, and its end is on record`, async (t) => {
         const before = await deck.until({ ready: 2 })
         const newest = Math.max(...before.workers.map(idOf))
         const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
-        const descriptors = countDescriptors(deck)
+        const descriptors = countDescriptors(deck.child.pid)
         const { pid } = await upgradeToTheGate(deck, gate)
-        process.kill(parentOf(Number(pid)), signal)
-        const failed = await deck.untilEvent(
-          ({ type, id }) => type === 'master.upgrade-failed' && id > before.lastEventId,
-          'the failure'
-        )
+        process.kill(statusOf(Number(pid), 'PPid'), signal)
+        const failed = await deck.untilEvent('master.upgrade-failed', { id: above(before.lastEventId) })
         assert.match(String(failed.message), signal === 'SIGKILL' ? /\(SIGKILL\)$/ : /^it was told to stop$/)
-        for (const worker of [newest + 1, newest + 2]) {
-          const { cause } = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker,
-            `the end of worker ${worker}`)
-          assert.equal(cause, 'rollback')
-        }
+        for (const worker of [newest + 1, newest + 2])
+          assert.equal((await deck.untilEvent('worker.exited', { worker })).cause, 'rollback')
         const after = await deck.until({ ready: 2 })
         assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
-        assert.deepEqual((await fresh.stop()).failures, [])
-        assert.equal(countDescriptors(deck), descriptors,
+        await fresh.checkNoneLost()
+        assert.equal(countDescriptors(deck.child.pid), descriptors,
           'the keeper does not go on holding what only the next master had bound')
         await rm(gate)
         assert.equal((await deck.rollout('restart')).state, 'succeeded')
@@ -196,8 +159,7 @@ describe('upgrade in place', () => {
           'ids go on without a gap')
       })
     }
-
-    test('the old one is told to stop: both end at once', async () => {
+    await t.test('the old one is told to stop: both end at once', async () => {
       await upgradeToTheGate(deck, gate)
       deck.signal('SIGTERM')
       assert.deepEqual(await deck.exited, { code: 0, signal: null })
@@ -208,16 +170,14 @@ describe('upgrade in place', () => {
   rareTest(
     'to a program that there is not is refused; while one runs nothing else begins, and a stop ends both masters',
     async (t) => {
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-      await deck.until({ ready: 1 })
-      const { status, body } = await deck.api('/upgrade', { method: 'POST', body: '{"execPath": "/no/such/node"}' })
+      const deck = await startReady(t, 'answers-with-pid.js', { workers: 1 })
+      const { status, body } = await deck.post('/upgrade', { execPath: '/no/such/node' })
       assert.deepEqual([status, body.detail], [422,
         'execPath: expected a program of this user that can be executed, received "/no/such/node" (ENOENT)'])
       const link = path.join(tempFolder(), 'current')
       await symlink(process.execPath, link)
-      assert.equal((await deck.api('/upgrade', { method: 'POST', body: JSON.stringify({ execPath: link }) })).status,
-        202)
-      const { detail } = await deck.untilEvent(({ type }) => type === 'master.upgrading', 'the upgrade')
+      assert.equal((await deck.post('/upgrade', { execPath: link })).status, 202)
+      const { detail } = await deck.untilEvent('master.upgrading')
       assert.deepEqual(detail, { execPath: realpathSync(process.execPath) },
         'what was looked at, wherever the link leads by the next start')
       for (const [call, init] of [['/upgrade', { method: 'POST' }], ['/rollouts', { method: 'POST',
@@ -234,8 +194,7 @@ describe('upgrade in place', () => {
   )
 
   rareTest('is refused where it cannot be done, and says why', async (t) => {
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1 })
-    await deck.until({ ready: 1 })
+    const deck = await startReadyHere(t, 'answers-with-pid.js', { workers: 1 })
     const { code, stderr } = await upgrade(deck)
     assert.equal(code, 1)
     assert.match(stderr, /needs the keeper/)
@@ -243,14 +202,6 @@ describe('upgrade in place', () => {
 })
 
 const idOf = ({ id }: { id: number }) => id
-
-function countDescriptors ({ child }: Deck) {
-  return readdirSync(`/proc/${child.pid}/fd`).length
-}
-
-function parentOf (pid: number) {
-  return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
-}
 
 /** Every process of the history has ended, and every end is on record. */
 async function assertNothingLeft ({ folder }: Deck) {
@@ -268,13 +219,10 @@ async function assertNothingLeft ({ folder }: Deck) {
  */
 async function startSlowReceiver (t: TestContext, events: string[]): Promise<{ config: string, delivered: string[] }> {
   const delivered: string[] = []
-  const receiver = createServer(async (request, response) => {
+  const { url } = await serveHttp(t, async (request, response) => {
     const { event } = JSON.parse(String(await buffer(request)))
     setTimeout(() => response.end(() => delivered.push(event.type)), 200)
-  }).listen(0, '127.0.0.1')
-  await once(receiver, 'listening')
-  t.after(() => receiver.close())
-  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
+  })
   const config = path.join(tempFolder(), 'clusterdeck.config.json')
   await writeFile(config,
     JSON.stringify({ alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events }] }))
@@ -285,9 +233,8 @@ async function startSlowReceiver (t: TestContext, events: string[]): Promise<{ c
 async function upgradeToTheGate (deck: Deck, gate: string) {
   const { lastEventId } = await deck.status()
   await writeFile(gate, '')
-  await deck.api('/upgrade', { method: 'POST' })
-  return await deck.untilEvent(({ type, id }) => type === 'worker.ready' && id > lastEventId,
-    'the first worker of the next master')
+  await deck.post('/upgrade')
+  return await deck.untilEvent('worker.ready', { id: above(lastEventId) })
 }
 
 async function upgrade (deck: DeckClient, ...flags: string[]) {

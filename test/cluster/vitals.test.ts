@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import autocannon from 'autocannon'
-import { startDeck, type Deck } from '../support/deck.ts'
+import { type Deck, startReady } from '../support/deck.ts'
 import { COUNTED_BY_AUTOCANNON } from '../support/load.ts'
 import { present } from '../support/present.ts'
 import { metric, untilReported } from '../support/vitals.ts'
 
 test('every request is counted once, whichever worker answers it and however that ends', async (t) => {
-  const deck = await startDeck(t, 'answers-with-pid.js', { flags: [...COUNTED_BY_AUTOCANNON] })
-  await deck.until({ ready: 2 })
+  const deck = await startReady(t, 'answers-with-pid.js', { flags: [...COUNTED_BY_AUTOCANNON] })
   const url = await deck.appUrl()
   await autocannon({ url, connections: 8, amount: 2000 })
   assert.equal((await deck.rollout('restart')).state, 'succeeded')
@@ -18,7 +17,7 @@ test('every request is counted once, whichever worker answers it and however tha
   await untilReported(deck)
   const [{ pid, id }] = (await deck.status()).workers
   process.kill(present(pid), 'SIGKILL')
-  await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the exit')
+  await deck.untilEvent('worker.exited', { worker: id })
   assert.equal(await requestsTold(deck), 3000)
   assert.equal(await metric(deck, 'clusterdeck_worker_exits_total{cause="killed"}'), 1)
   assert.equal(await metric(deck, 'clusterdeck_worker_exits_total{cause="restart"}'), 2)

@@ -2,22 +2,19 @@ import assert from 'node:assert/strict'
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startReadyHere } from '../support/deck-here.ts'
+import { above } from '../support/event-log.ts'
 import { tempFolder } from '../support/folder.ts'
 import { createSources } from '../support/sources.ts'
 
 test('--watch rolls on a change of any loaded file, and a release that does not start never replaces one that serves', async (t) => {
   const { app, write } = createSources()
-  const deck = await startDeckHere(t, app, { flags: ['--watch', '--drain-idle-grace-ms', '50'] })
-  await deck.until({ ready: 2 })
-  const answer = async () => (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json()
+  const deck = await startReadyHere(t, app, { flags: ['--watch', '--drain-idle-grace-ms', '50'] })
+  const answer = async () => JSON.parse(await deck.ask())
   let last = 0
   /** `outcome`: of the next rollout */
   const untilRolled = async (outcome: string) => {
-    const event = await deck.untilEvent(
-      ({ type, rollout }) => Number(rollout) > last && /^rollout\.(succeeded|failed)$/.test(type),
-      `a rollout that has ${outcome}`
-    )
+    const event = await deck.untilEvent(['rollout.succeeded', 'rollout.failed'], { rollout: above(last) })
     assert.deepEqual([event.type, event.actor], [`rollout.${outcome}`, 'watch'], event.message ?? undefined)
     last = Number(event.rollout)
   }
@@ -70,10 +67,8 @@ test('--watch sees a link that leads elsewhere, to the app or to one of its file
   link('env-1', 'own.env')
   link('one', 'current')
   config({})
-  const deck = await startDeckHere(t, null, { workers: 1, cwd: folder })
-  await deck.until({ ready: 1 })
-  const answer = async () => (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).text()
-  assert.equal(await answer(), 'one part-one 1 1 ')
+  const deck = await startReadyHere(t, null, { workers: 1, cwd: folder })
+  assert.equal(await deck.ask(), 'one part-one 1 1 ')
   let last = 0
   for (const [change, becomes] of [[() => writeFileSync(at('env-1'), 'OWN=2'), 'one part-one 2 1 '], [() => {
     writeFileSync(at('env-2'), 'OWN=3')
@@ -85,11 +80,8 @@ test('--watch sees a link that leads elsewhere, to the app or to one of its file
     'two part-one 3 4 new']] as [() => void, string][])
   {
     change()
-    const event = await deck.untilEvent(
-      ({ type, rollout }) => Number(rollout) > last && /^rollout\.(succeeded|failed)$/.test(type),
-      `a rollout to ${becomes}`
-    )
-    assert.deepEqual([event.type, await answer()], ['rollout.succeeded', becomes], event.message ?? undefined)
+    const event = await deck.untilEvent(['rollout.succeeded', 'rollout.failed'], { rollout: above(last) })
+    assert.deepEqual([event.type, await deck.ask()], ['rollout.succeeded', becomes], event.message ?? undefined)
     last = Number(event.rollout)
   }
 })

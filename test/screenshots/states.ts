@@ -2,7 +2,6 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { startDeck, type TestOwner as Owner } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
-import { roll, start } from '../support/deploys.ts'
 import { tempFolder } from '../support/folder.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { present } from '../support/present.ts'
@@ -32,7 +31,7 @@ export const STATES: readonly { name: string, make: (owner: Owner) => Promise<Sc
 async function deploying (owner: Owner) {
   const { deck, release } = await busyDeck(owner)
   await release(shop({ atLoad: 'if (slot > 2) await new Promise(() => setInterval(() => {}, 60_000))' }))
-  await start(deck, { note: 'faster totals', strategy: { limits: { readyTimeoutMs: 600_000 } } })
+  await deck.begin({ kind: 'deploy', note: 'faster totals', strategy: { limits: { readyTimeoutMs: 600_000 } } })
   await deck.untilStatus(({ rollout, workers }) => rollout?.progress.replaced === 2 && workers.length === WORKERS + 1,
     'half of the deploy')
   return sceneOf(deck)
@@ -41,7 +40,7 @@ async function deploying (owner: Owner) {
 async function held (owner: Owner) {
   const { deck, release } = await busyDeck(owner)
   await release(shop({ atLoad: 'if (slot === 3) throw new Error("connect ECONNREFUSED 10.0.0.7:5432")' }))
-  await start(deck, { note: 'new database', strategy: { onFailure: 'hold' } })
+  await deck.begin({ kind: 'deploy', note: 'new database', strategy: { onFailure: 'hold' } })
   await deck.untilStatus(({ rollout }) => rollout?.state === 'held', 'the deploy that waits')
   return sceneOf(deck)
 }
@@ -49,7 +48,7 @@ async function held (owner: Owner) {
 async function failed (owner: Owner) {
   const { deck, release } = await busyDeck(owner)
   await release(shop({ atLoad: 'throw new SyntaxError("Unexpected token \'}\' in settings.json")' }))
-  await roll(deck, { note: 'settings by file' })
+  await deck.rollout({ kind: 'deploy', note: 'settings by file' })
   await deck.until({ ready: WORKERS })
   return sceneOf(deck)
 }
@@ -59,7 +58,7 @@ async function guarded (owner: Owner) {
   const fault = path.join(tempFolder(), 'fault')
   const { deck, release } = await busyDeck(owner, { flags: LOOPING })
   await release(shop({ atLoad: diesBy(fault, 'slot > 0') }))
-  await roll(deck, { note: 'faster totals' })
+  await deck.rollout({ kind: 'deploy', note: 'faster totals' })
   await writeFile(fault, '')
   await deck.untilEvent(({ type, actor }) => type === 'rollout.succeeded' && actor === 'guard', 'the rollback')
   await deck.until({ ready: WORKERS })

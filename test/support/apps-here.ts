@@ -57,7 +57,10 @@ export function hostAppsHere (t: TestOwner,
     scopes.close()
   })
 
-  return { ...apps, folder, said, told, forgotten, until (name: string, isIt: (view: AppView) => unknown) {
+  return { ...apps, folder, said, told, forgotten, until,
+    untilState: (name: string, wanted: AppView['state']) => until(name, ({ state }) => state === wanted) }
+
+  function until (name: string, isIt: (view: AppView) => unknown) {
     const look = () => {
       const view = apps.view(name)
       return isIt(view) ? view : null
@@ -66,7 +69,7 @@ export function hostAppsHere (t: TestOwner,
     return untilFound(look, () => `${name} to get there: ${JSON.stringify(apps.view(name))}; ${said.join('\n')}`, {
       everyMs: 20
     })
-  } }
+  }
 }
 
 /** An order for an app that answers with its name. */

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { inspect } from 'node:util'
 import { fallbackFolders } from '../../server/system/fallback-folder.ts'
-import { createEventLog } from './event-log.ts'
+import { get } from './asking.ts'
+import { createEventLog, isLike, type EventLike } from './event-log.ts'
 import './no-hang.ts'
 import type { AnswerOrProblem } from './answers.ts'
 import type { Status, Worker } from '../../server/api/cluster.ts'
@@ -13,6 +15,8 @@ const LOOK_AGAIN_MS = 40
 
 type Output = { stdout: string, stderr: string }
 export type DeckClient = ReturnType<typeof createDeckClient>
+/** A kind of rollout, or all that the API takes. */
+type Order = 'restart' | 'deploy' | 'rollback' | { kind: string, [more: string]: unknown }
 /** One that runs. */
 type LiveWorker = Worker & { id: number, pid: number }
 
@@ -78,6 +82,12 @@ export function createDeckClient (
         > }
     },
 
+    post: async <P extends string>(where: P, body?: object) =>
+      await client.api(where, { method: 'POST', ...(body && { body: JSON.stringify(body) }) }),
+
+    put: async <P extends string>(where: P, body: object) =>
+      await client.api(where, { method: 'PUT', body: JSON.stringify(body) }),
+
     async status (): Promise<Status> {
       return (await client.api('/status')).body
     },
@@ -107,14 +117,26 @@ export function createDeckClient (
       return String(addresses[0])
     },
 
+    /** @returns what the app answers over a connection of its own */
+    ask: async (route: string = '/'): Promise<string> => await get(new URL(route, await client.appUrl()).href),
+
     /** As `clusterdeck open` prints it. */
     async signInLink (): Promise<string> {
       return (await client.api('/sign-in-links', { method: 'POST' })).body.url
     },
 
-    /** `what`: waits for an event that has come or is to come */
-    untilEvent: (matches: (event: DeckEvent) => boolean, what: string): Promise<DeckEvent> =>
-      inTime(events.until(matches), what),
+    /**
+     * Waits for an event that has come or is to come: the first of a type, or of one of some, whose fields are as they
+     * are wanted; or the first that `matches`, which `what` names.
+     */
+    async untilEvent (wanted: string | readonly string[] | ((event: DeckEvent) => boolean),
+      more: EventLike | string = {}): Promise<DeckEvent>
+    {
+      if (typeof wanted === 'function') return await inTime(events.until(wanted), String(more))
+      const types = [wanted].flat()
+      return await inTime(events.until((event) => types.includes(event.type) && isLike(event, more)),
+        `${types.join(' or ')} ${inspect(more)}`)
+    },
 
     /** Asks again after each event, until the status is as wanted. */
     async untilStatus (isWanted: (status: Status) => boolean, what: string) {
@@ -140,10 +162,15 @@ export function createDeckClient (
         `${ready} ready workers`) as Omit<Status, 'workers'> & { workers: LiveWorker[] },
 
     /** Starts a rollout and waits for its end. Returns the rollout. */
-    async rollout (kind: 'restart' | 'deploy'): Promise<RolloutInFull> {
-      const { status, body } = await client.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind }) })
+    async rollout (order: Order): Promise<RolloutInFull> {
+      return await client.rolloutEnd(await client.begin(order))
+    },
+
+    /** Starts a rollout. Returns it as it is then. */
+    async begin (order: Order) {
+      const { status, body } = await client.post('/rollouts', typeof order === 'string' ? { kind: order } : order)
       if (status !== 202) throw new Error(`expected 202, received ${status}: ${JSON.stringify(body)}`)
-      return await client.rolloutEnd(body)
+      return body
     },
 
     /** @returns the rollout once it has ended; on a busy machine that takes minutes */

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events'
 import path from 'node:path'
 import { runCliHere } from './cli-here.ts'
 import { createDeckClient, PATIENCE_MS, readMasters } from './deck-client.ts'
-import { FIXTURES, type TestOwner } from './deck.ts'
+import { FIXTURES, WORKERS, type TestOwner } from './deck.ts'
 import { tempFolder } from './folder.ts'
 
 export type DeckHere = Awaited<ReturnType<typeof startDeckHere>>
@@ -21,7 +21,7 @@ delete process.env.PORT
  * @param options `env`: of the app; `cwd`: default: the folder of the app
  */
 export async function startDeckHere (t: TestOwner, app: string | null,
-  { workers = 2, flags = [], args = [], env = {}, dataDir = tempFolder(),
+  { workers = WORKERS, flags = [], args = [], env = {}, dataDir = tempFolder(),
     cwd = path.dirname(path.resolve(FIXTURES, app ?? '')) }: { workers?: number, flags?: string[], args?: string[],
       env?: Record<string, string | undefined>, dataDir?: string, cwd?: string } = {})
 {
@@ -55,6 +55,15 @@ export async function startDeckHere (t: TestOwner, app: string | null,
     clearTimeout(timer)
     return result
   }
+}
+
+/** As startDeckHere(), until all workers are ready. */
+export async function startReadyHere (t: TestOwner, app: string | null,
+  options: Parameters<typeof startDeckHere>[2] = {})
+{
+  const deck = await startDeckHere(t, app, options)
+  await deck.until({ ready: options.workers ?? WORKERS })
+  return deck
 }
 
 /** As by two signals of an operator: no master may outlive its test, and so none of this process goes on. */

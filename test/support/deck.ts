@@ -11,6 +11,9 @@ import type { Readable } from 'node:stream'
 export const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
 export const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
 
+/** Where a test does not say how many. */
+export const WORKERS = 2
+
 export type Deck = Awaited<ReturnType<typeof startDeck>>
 export type TestOwner = Pick<TestContext, 'after'>
 /** Who starts it, where that is not the test itself. */
@@ -33,7 +36,7 @@ export type Launch = {
  * @param app a file of test/fixtures, or an absolute path; null: `flags` say what to start
  */
 export async function startDeck (t: TestOwner, app: string | null,
-  { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI,
+  { workers = WORKERS, flags = [], args = [], env = {}, dataDir, cli = CLI,
     cwd = path.dirname(path.resolve(FIXTURES, app ?? '')), launch = {} }: {
       workers?: number,
       /** further flags of `start` */
@@ -123,6 +126,13 @@ export async function startDeck (t: TestOwner, app: string | null,
   }
 }
 
+/** As startDeck(), until all workers are ready. */
+export async function startReady (t: TestOwner, app: string | null, options: Parameters<typeof startDeck>[2] = {}) {
+  const deck = await startDeck(t, app, options)
+  await deck.until({ ready: options.workers ?? WORKERS })
+  return deck
+}
+
 /** Runs `clusterdeck` with any arguments to its end. */
 export async function runCli (args: string[],
   { env = {}, cwd, launch: { through = [], execArgv = [], descriptors = [], env: more } = {} }: {
@@ -140,6 +150,16 @@ export async function runCli (args: string[],
   const [code] = await once(child, 'close')
   clearTimeout(timer)
   return { code, stdout: output.stdout, stderr: output.stderr }
+}
+
+/** Runs `clusterdeck` with any arguments in a process of its own, until it ends, or the test does. */
+export function spawnCli (t: TestOwner, args: string[],
+  { env = {}, cwd }: { env?: Record<string, string | undefined>, cwd?: string } = {})
+{
+  const child = spawn(process.execPath, [CLI, ...args], { env: { ...process.env, ...env }, cwd, stdio: 'pipe' })
+  t.after(() => child.kill('SIGKILL'))
+  const exited = once(child, 'close').then(([code, signal]) => ({ code, signal }))
+  return { child, output: collectOutput(child), exited }
 }
 
 function collectOutput (child: ChildProcess) {

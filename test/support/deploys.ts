@@ -1,10 +1,8 @@
-import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { hammer, openFreshConnections } from './load.ts'
 import { until } from './until.ts'
 import type { Rollout } from '../../server/api/rollouts.ts'
-import type { StrategyWish } from '../../server/lifecycle/rollout/strategy.ts'
 import type { DeckClient } from './deck-client.ts'
 import type { TestOwner } from './deck.ts'
 
@@ -17,6 +15,11 @@ ${atLoad}
 http.createServer((request, response) => { ${body} }).listen(Number(process.env.PORT ?? 0))
 `
 }
+
+/** Code of an app that throws once that file is there. `isMeant`: code that says whether this worker does */
+export const throwsOnce = (file: string, isMeant = 'true') =>
+  `import { existsSync as isThere } from 'node:fs'
+setInterval(() => { if (${isMeant} && isThere(${JSON.stringify(file)})) throw new Error('too late') }, 20)`
 
 /** `options`: `connections` that are kept, and fresh ones `perSecond` */
 export async function underLoad<T> (t: TestOwner, url: string, work: () => Promise<T>,
@@ -42,29 +45,10 @@ export async function releasesOf (deck: DeckClient): Promise<string[]> {
   return [...new Set(workers.flatMap(({ id, release }) => ids.includes(Number(id)) ? release : []))]
 }
 
-export function deploy (deck: DeckClient, strategy?: StrategyWish) {
-  return roll(deck, { kind: 'deploy', ...(strategy && { strategy }) })
-}
-
-export async function roll (deck: DeckClient, body: object) {
-  return end(deck, await start(deck, body))
-}
-
-export async function start (deck: DeckClient, body: object) {
-  const { status, body: started } = await deck.api('/rollouts', { method: 'POST',
-    body: JSON.stringify({ kind: 'deploy', ...body }) })
-  assert.equal(status, 202, JSON.stringify(started))
-  return started
-}
-
-export async function end (deck: DeckClient, rollout: { id: number }) {
-  return await deck.rolloutEnd(rollout)
-}
-
 export async function steer (deck: DeckClient, { id }: { id: number },
   action: 'pause' | 'resume' | 'abort' | 'promote' | 'retry')
 {
-  return (await deck.api(`/rollouts/${id}/${action}`, { method: 'POST' })).body
+  return (await deck.post(`/rollouts/${id}/${action}`)).body
 }
 
 /** Waits until the files that a release had at its deploy are recorded. */

@@ -18,6 +18,23 @@ type SeenDetail =
     requests: number,
     holders: { name: string, file: string, count: number, bytes: number, bytesPer1000Requests: number }[] }
 
+/**
+ * What fields of an event have to be: a value, a pattern of the text, a test of the value, or the same of what is inside.
+ */
+export type EventLike = { [Name in keyof DeckEvent]?: unknown }
+
+/** `wanted`: see EventLike */
+export function isLike (value: unknown, wanted: unknown): boolean {
+  if (wanted instanceof RegExp) return wanted.test(String(value))
+  if (typeof wanted === 'function') return Boolean(wanted(value))
+  if (wanted === null || typeof wanted !== 'object') return value === wanted
+  return value !== null && typeof value === 'object' &&
+    Object.entries(wanted).every(([name, each]) => isLike(Reflect.get(value, name), each))
+}
+
+/** Of a number that only becomes larger: of an event, a worker or a rollout. */
+export const above = (least: number | null) => (value: unknown) => Number(value) > Number(least)
+
 /** Keeps what is published as it is given. */
 export function keptEvents () {
   const events: SeenEvent[] = []

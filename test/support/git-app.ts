@@ -22,9 +22,7 @@ export async function startApp (t: TestOwner,
     const deck = await start(t, path.join(app, 'app.js'), { workers: 1, dataDir, cwd: app,
       flags: ['--config', path.join(app, 'clusterdeck.config.json'), '--drain-idle-grace-ms', '100'] })
     await deck.until({ ready: 1 })
-    return { deck,
-      ask: async (route = '/') =>
-        await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).text() }
+    return { deck, ask: deck.ask }
   }
   const { deck, ask } = await run()
   return {
@@ -36,18 +34,17 @@ export async function startApp (t: TestOwner,
     first,
     dataDir,
     cli: (...words: string[]) => runCliHere([...words, '--data-dir', dataDir]),
-    order: (order: object) => deck.api('/releases', { method: 'POST', body: JSON.stringify(order) }),
+    order: (order: object) => deck.post('/releases', order),
     untilEnd: (run: { id: number }) => untilRunEnds(deck, run),
     /** The names of all release folders, and of what is kept beside them. */
     folders: () => existsSync(path.join(dataDir, 'releases')) ? readdirSync(path.join(dataDir, 'releases')).sort() : []
   }
 }
 
+const ENDS = ['job.succeeded', 'job.interrupted', 'job.failed', 'job.command-failed']
+
 /** `run`: of a build. Returns what has become of it. */
 export async function untilRunEnds (deck: DeckClient, { id }: { id: number }): Promise<Seen<KeptRun>> {
-  await deck.untilEvent(
-    ({ type, detail }) => /^job\.(succeeded|interrupted|.*failed)$/.test(type) && detail?.run === id,
-    'the end of the run'
-  )
+  await deck.untilEvent(ENDS, { detail: { run: id } })
   return (await deck.api(`/jobs/runs/${id}`)).body as Seen<KeptRun>
 }

@@ -44,6 +44,8 @@ export async function startHost (t: TestOwner,
     about,
     api,
     request,
+    post: <P extends string>(route: P, body?: object) => request(route, { method: 'POST', body }),
+    put: <P extends string>(route: P, body: object) => request(route, { method: 'PUT', body }),
     stop: () => (stopping ??= stop()),
 
     add: (order: object) => request('/apps', { method: 'POST', body: order }),

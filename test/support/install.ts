@@ -1,3 +1,6 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { rename, symlink } from 'node:fs/promises'
 import path from 'node:path'
@@ -42,6 +45,23 @@ export function createInstallation () {
       JSON.stringify({ ...JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')), version }))
     linkPackages(target)
   }
+}
+
+const PATIENCE_MS = 120_000
+
+/** `shell`: a line that starts an app with one worker. Once that is ready, `stop` stops it, and returns what it says. */
+export async function startAndStop (shell: string, options: { cwd: string, env: NodeJS.ProcessEnv },
+  stop: () => Promise<{ stdout: string }>)
+{
+  const master = spawn('sh', ['-c', shell], { ...options, stdio: ['ignore', 'pipe', 'inherit'] })
+  const exited = once(master, 'exit')
+  const timer = setTimeout(() => master.kill('SIGTERM'), PATIENCE_MS)
+  for await (const text of master.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false }))
+    if (text.includes('1 worker ready')) break
+  master.stdout.resume()
+  const { stdout } = await stop()
+  assert.deepEqual([stdout, await exited], ['stopped\n', [0, null]])
+  clearTimeout(timer)
 }
 
 /** Gives an installation the packages of this one. */

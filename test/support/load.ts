@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
 import { errorCode } from '../../server/errors.ts'
@@ -50,14 +51,34 @@ export function openFreshConnections (t: TestOwner, url: string,
       act()
     },
 
-    async stop () {
-      clearInterval(timer)
-      const results = await Promise.all(requests)
-      return { total: results.length,
-        failures: results.map(({ failure }) => failure).filter((failure) => failure !== null),
-        slowestMs: Math.round(Math.max(...results.map(({ ms }) => ms))) }
-    }
+    /** No request is under way. */
+    isIdle: () => waiting === 0,
+
+    stop,
+    checkNoneLost: () => checkNoneLost(stop)
   }
+
+  async function stop () {
+    clearInterval(timer)
+    const results = await Promise.all(requests)
+    return { total: results.length,
+      failures: results.map(({ failure }) => failure).filter((failure) => failure !== null),
+      slowestMs: Math.round(Math.max(...results.map(({ ms }) => ms))) }
+  }
+}
+
+/** Acts in a moment in which no request of any of them is under way. */
+export async function whenAllIdle (loads: ReturnType<typeof openFreshConnections>[], act: () => void) {
+  do for (const load of loads) await load.whenIdle(() => {})
+  while (!loads.every((load) => load.isIdle()))
+  act()
+}
+
+/** Stops a load, of which each request has to have been answered. Returns what it tells of them. */
+async function checkNoneLost<T extends { total: number, failures: string[] }> (stop: () => Promise<T>): Promise<T> {
+  const told = await stop()
+  assert.deepEqual(told.failures, [], `of ${told.total} requests`)
+  return told
 }
 
 function countAnswers () {
@@ -113,7 +134,7 @@ export function hammer (t: TestOwner, url: string,
   const clients = Array.from({ length: connections },
     () => keepAsking(url, { keepAlive, breathMs, onAnswer: answers.count }))
   t.after(stop)
-  return { untilAnswered: answers.untilAnswered, stop }
+  return { untilAnswered: answers.untilAnswered, stop, checkNoneLost: () => checkNoneLost(stop) }
 
   async function stop () {
     const counts = await Promise.all(clients.map((client) => client.stop()))

@@ -20,6 +20,19 @@ export function ownMegabytes (pids: number[]): number {
   )
 }
 
+/** `name`: of a number of proc_pid_status(5), such as PPid; of memory it is in kB */
+export function statusOf (pid: number | undefined, name: string): number {
+  return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+}
+
+export function rssBytes (pid: number): number {
+  return statusOf(pid, 'VmRSS') * 1024
+}
+
+export function countDescriptors (pid: number | undefined): number {
+  return readdirSync(`/proc/${pid}/fd`).length
+}
+
 function kilobytes (pid: number, file: string, name: string) {
   return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/${file}`, 'utf8'))?.[1])
 }

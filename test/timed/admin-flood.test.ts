@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { FIXTURES, startDeck, type Deck } from '../support/deck.ts'
+import { above } from '../support/event-log.ts'
+import { FIXTURES, type Deck, startReady } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { loopDelays, noteLoopDelays } from '../support/loop-delays.ts'
 import { present } from '../support/present.ts'
+import { rssBytes } from '../support/process-figures.ts'
 import { rareOnly } from '../support/rare.ts'
 
 type Answers = { slowestMs: number, failures: string[], count: number }
@@ -28,10 +29,8 @@ test('an admin port in a flood answers whoever may ask, and its master works as 
   skip: (process.platform !== 'linux' && 'reads /proc') || rareOnly
 }, async (t) => {
   const folder = tempFolder()
-  const deck = await startDeck(t, 'writes-lines.js', { args: ['100000'], launch: noteLoopDelays(folder) })
-  await deck.until({ ready: 2 })
-  const { body: { token } } = await deck.api('/tokens', { method: 'POST',
-    body: JSON.stringify({ name: 'reader', role: 'operator' }) })
+  const deck = await startReady(t, 'writes-lines.js', { args: ['100000'], launch: noteLoopDelays(folder) })
+  const { body: { token } } = await deck.post('/tokens', { name: 'reader', role: 'operator' })
   const usualMs = Math.max(await replaceWorker(deck, 1), await replaceWorker(deck, 2))
 
   const startedAt = Date.now()
@@ -44,7 +43,7 @@ test('an admin port in a flood answers whoever may ask, and its master works as 
     replacedMs.push(await replaceWorker(deck, slot))
   }
   await sleep(startedAt + FLOOD_MS - Date.now())
-  const { rssBytes, healthz, elsewhere, here } = await probes.stop()
+  const { rssBytes: memory, healthz, elsewhere, here } = await probes.stop()
   const endedAt = Date.now()
   const done = await flood.stop()
   const delays = loopDelays(path.join(folder, String(deck.masterPid)), { startedAt, endedAt })
@@ -53,7 +52,7 @@ test('an admin port in a flood answers whoever may ask, and its master works as 
   t.diagnostic(
     `the master's event loop: ${describe(delays.all)}; but for the time without a CPU ${
       describe(delays.own)
-    }; its memory at most ${Math.round(rssBytes / 2 ** 20)} MB; without a CPU for ${
+    }; its memory at most ${Math.round(memory / 2 ** 20)} MB; without a CPU for ${
       Math.round(delays.withoutCpu * 100)
     } % of the time`
   )
@@ -63,7 +62,7 @@ test('an admin port in a flood answers whoever may ask, and its master works as 
       `${name}: ${count} asked, ${failures.length} failed, the slowest took ${slowestMs} ms ${failures.slice(0, 5)}`
     )
   assert.ok(at(delays.own, 0.99) < 50, describe(delays.own))
-  assert.ok(rssBytes < 200 * 2 ** 20, `${rssBytes} bytes`)
+  assert.ok(memory < 200 * 2 ** 20, `${memory} bytes`)
   // What follows is of the whole machine, which is the flood's and the test's as well.
   if (delays.withoutCpu > MAX_WITHOUT_CPU)
     return t.skip(
@@ -84,10 +83,7 @@ async function replaceWorker (deck: Deck, slot: number): Promise<number> {
   const { id, pid } = present(workers.find((worker) => worker.slot === slot))
   const killedAt = Date.now()
   process.kill(present(pid), 'SIGKILL')
-  const ready = await deck.untilEvent(
-    (event) => event.type === 'worker.ready' && event.slot === slot && Number(event.worker) > Number(id),
-    'its replacement'
-  )
+  const ready = await deck.untilEvent('worker.ready', { slot, worker: above(Number(id)) })
   return Date.parse(ready.at) - killedAt
 }
 
@@ -110,14 +106,14 @@ function startProbes (deck: Deck) {
   const elsewhere = keepAsking(`${deck.adminUrl}/api/v1/status`, { localAddress: ELSEWHERE, headers: known },
     stopping.signal)
   const here = keepAsking(`${deck.adminUrl}/api/v1/status`, { localAddress: HOST, headers: known }, stopping.signal)
-  let rssBytes = 0
+  let most = 0
   const timer = setInterval(() => {
-    rssBytes = Math.max(rssBytes, rssOf(deck.masterPid))
+    most = Math.max(most, rssBytes(deck.masterPid))
   }, PROBE_EVERY_MS)
   return { async stop () {
     stopping.abort()
     clearInterval(timer)
-    return { rssBytes, healthz: await healthz, elsewhere: await elsewhere, here: await here }
+    return { rssBytes: most, healthz: await healthz, elsewhere: await elsewhere, here: await here }
   } }
 }
 
@@ -141,10 +137,6 @@ function ask (url: string, options: http.RequestOptions): Promise<string | null>
       response.resume().once('end', () => resolve(response.statusCode === 200 ? null : `status ${response.statusCode}`))
     }).once('error', (error: NodeJS.ErrnoException) => resolve(String(error.code)))
   })
-}
-
-function rssOf (pid: number) {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
 }
 
 function describe (delays: number[]) {

@@ -12,8 +12,7 @@ test('of 20 requests in flight when one throws, 19 are answered, that one gets a
   const [blamed, ...others] = await Promise.all([statusOf(`${url}/throw-in-request`), ...slow])
   assert.deepEqual(others, Array(19).fill(200))
   assert.equal(blamed, 500)
-  const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
-    'the exit of the worker')
+  const exit = await deck.untilEvent('worker.exited', { worker: id })
   assert.deepEqual([exit.code, exit.cause, exit.pid], [1, 'crash', pid])
   const { body: record } = await deck.api(
     `/crashes/${Number(exit.detail?.crashGroup)}/occurrences/${Number(exit.detail?.crash)}`

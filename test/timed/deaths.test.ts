@@ -6,8 +6,9 @@ import net from 'node:net'
 import path from 'node:path'
 import { after, test, type TestContext } from 'node:test'
 import { errorReason } from '../../server/errors.ts'
+import { above } from '../support/event-log.ts'
 import { startDeck } from '../support/deck.ts'
-import { startDeckHere } from '../support/deck-here.ts'
+import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { hang } from '../support/hang.ts'
 import { present } from '../support/present.ts'
@@ -51,7 +52,8 @@ const BY_REQUEST: (Death & { path: string })[] = [{ name: 'throw in a timer', pa
   signal: 'SIGABRT' }, { name: 'SIGKILL', path: '/kill', cause: 'killed', kind: 'signal', code: null,
   signal: 'SIGKILL' }, { name: 'SIGSEGV', path: '/segv', cause: 'crash', kind: 'signal', code: null,
   signal: 'SIGSEGV' }, { name: 'SIGTERM from outside', path: '/term', cause: 'killed', kind: 'signal', code: null,
-  signal: 'SIGTERM' }, { name: 'heap out of memory', path: '/heap', cause: 'out-of-memory', kind: 'heap-out-of-memory',
+  signal: 'SIGTERM' }, { name: 'SIGINT from outside', path: '/int', cause: 'killed', kind: 'signal', code: null,
+  signal: 'SIGINT' }, { name: 'heap out of memory', path: '/heap', cause: 'out-of-memory', kind: 'heap-out-of-memory',
   code: null, signal: 'SIGABRT' }]
 
 test('the table of deaths: workers that serve, and those that can leave no note, as after they have dropped their privileges', async (t) => {
@@ -62,10 +64,7 @@ test('the table of deaths: workers that serve, and those that can leave no note,
   for (const death of BY_REQUEST) {
     await ask(`${await deck.appUrl()}${death.path}`)
     await check(t, deck, death, id)
-    id = Number(
-      (await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && Number(worker) > id, 'the replacement'))
-        .worker
-    )
+    id = Number((await deck.untilEvent('worker.ready', { worker: above(id) })).worker)
   }
   await t.test('its groups are as many as there are faults', async () => {
     const { body } = await deck.api('/crashes')
@@ -75,10 +74,7 @@ test('the table of deaths: workers that serve, and those that can leave no note,
   for (const death of BY_REQUEST.filter(({ errorName }) => errorName)) {
     await ask(`${await deck.appUrl()}${death.path}`)
     await check(t, deck, { ...death, name: `${death.name}, without a note` }, id)
-    id = Number(
-      (await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && Number(worker) > id, 'the replacement'))
-        .worker
-    )
+    id = Number((await deck.untilEvent('worker.ready', { worker: above(id) })).worker)
   }
 })
 
@@ -131,10 +127,9 @@ test('the table of deaths: those who hang', async (t) => {
 test('the table of deaths: those who reach a limit, and one that an operator kills', async (t) => {
   const limits = ['--recycle-max-rss-bytes', String(110 * 1024 * 1024), '--recycle-max-requests', '20',
     '--drain-idle-grace-ms', '100']
-  const deck = await startDeckHere(t, 'grows.js', { workers: 1, flags: limits })
-  await deck.until({ ready: 1 })
+  const deck = await startReadyHere(t, 'grows.js', { workers: 1, flags: limits })
   const url = await deck.appUrl()
-  await deck.api('/workers/1/kill', { method: 'POST' })
+  await deck.post('/workers/1/kill')
   await check(t, deck, { name: 'operator', cause: 'operator', kind: undefined, code: null, signal: 'SIGKILL',
     actor: 'the owner\'s token' }, 1)
   await deck.until({ ready: 1 })
@@ -158,9 +153,9 @@ test('the table of deaths: what the master means to end leaves no crash, nor doe
   await check(t, deck, { name: 'deploy', cause: 'deploy', actor: 'the owner\'s token', ...planned }, id)
   await deck.rollout('restart')
   await check(t, deck, { name: 'restart', cause: 'restart', actor: 'the owner\'s token', ...planned }, id + 1)
-  await deck.api('/scale', { method: 'PUT', body: '{"workers":2}' })
+  await deck.put('/scale', { workers: 2 })
   await deck.until({ ready: 2 })
-  await deck.api('/scale', { method: 'PUT', body: '{"workers":1}' })
+  await deck.put('/scale', { workers: 1 })
   await check(t, deck, { name: 'scale-down', cause: 'scale-down', actor: 'the owner\'s token', ...planned }, id + 3)
   const [orphan] = (await deck.until({ ready: 1 })).workers
   await deck.loseMaster()

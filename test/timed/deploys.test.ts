@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
-import { startDeck } from '../support/deck.ts'
-import { app, deploy, roll, serving, underLoad } from '../support/deploys.ts'
+import { startReady } from '../support/deck.ts'
+import { app, serving, underLoad } from '../support/deploys.ts'
 import { rareTest } from '../support/rare.ts'
 import { createReleases } from '../support/releases.ts'
 import type { StrategyWish } from '../../server/lifecycle/rollout/strategy.ts'
@@ -44,9 +44,8 @@ async function startGood (t: TestContext) {
   const releases = await createReleases('answers-with-pid.js')
   await releases.add('good', GOOD)
   // The clients have no CPU for a while, and a connection on which they are late was not closed meanwhile.
-  const deck = await startDeck(t, releases.entry, { workers: 2,
+  const deck = await startReady(t, releases.entry, { workers: 2,
     flags: ['--drain-idle-grace-ms', '20000', '--rollout-guard-ms', '0'] })
-  await deck.until({ ready: 2 })
   return { releases, deck, url: await deck.appUrl() }
 }
 
@@ -56,7 +55,7 @@ async function assertRefused (t: TestContext, { releases, deck, url }: Awaited<R
   for (const { name, source, strategy, state, reason, own = /^nothing$/ } of bad) {
     await releases.add(name.replaceAll(' ', '-'), source)
     const before = await serving(deck)
-    const { ended, failures, total } = await underLoad(t, url, () => deploy(deck, strategy))
+    const { ended, failures, total } = await underLoad(t, url, () => deck.rollout({ kind: 'deploy', strategy }))
     assert.deepEqual([ended.state, ended.done], [state, true], `${name}: ${ended.reason}`)
     assert.match(String(ended.reason), reason, name)
     assert.deepEqual(failures.filter((failure) => !own.test(failure)), [],
@@ -80,7 +79,8 @@ describe('deploys under load', { concurrency: 2 }, () => {
     const { releases, deck, url } = good
     await assertRefused(t, good, [first])
     await releases.add('better', app('setTimeout(() => response.end(\'better\'), 2)'))
-    const { ended, failures, total } = await underLoad(t, url, () => deploy(deck, { ...CANARY, minReadyMs: 200 }))
+    const { ended, failures, total } = await underLoad(t, url,
+      () => deck.rollout({ kind: 'deploy', strategy: { ...CANARY, minReadyMs: 200 } }))
     assert.equal(ended.state, 'succeeded', ended.reason ?? undefined)
     assert.deepEqual(failures, [])
     assert.equal(ended.verdicts.at(-1)?.passed, true)
@@ -88,7 +88,7 @@ describe('deploys under load', { concurrency: 2 }, () => {
     t.diagnostic(`better: ${total} requests, ${ended.verdicts.at(-1)?.message}`)
     assert.equal(await (await fetch(url)).text(), 'better')
 
-    const back = await underLoad(t, url, () => roll(deck, { kind: 'rollback' }))
+    const back = await underLoad(t, url, () => deck.rollout({ kind: 'rollback' }))
     assert.deepEqual([back.ended.state, back.ended.to, back.failures], ['succeeded', 'r1', []])
     assert.equal(await (await fetch(url)).text(), 'good')
   })

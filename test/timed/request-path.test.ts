@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.ts'
+import { cpuMs } from '../support/process-figures.ts'
 import { COUNTED_BY_AUTOCANNON } from '../support/load.ts'
 
 const ROUNDS = 5
@@ -16,27 +16,26 @@ test(
     const { workers } = await deck.until({ ready: 2 })
     const pids = workers.map(({ pid }) => pid)
     const url = await deck.appUrl()
-    const used = async () => ({ atMs: performance.now(), master: await cpuMs(deck.masterPid),
-      workers: (await Promise.all(pids.map(cpuMs))).reduce((a, b) => a + b) })
+    const used = () => ({ atMs: performance.now(), master: cpuMs([deck.masterPid]), workers: cpuMs(pids) })
 
     // What it does at its start is no matter of requests either.
-    for (let last = await used(), isResting = false; !isResting; last = await used()) {
+    for (let last = used(), isResting = false; !isResting; last = used()) {
       await new Promise((resolve) => setTimeout(resolve, 500))
-      isResting = (await used()).master - last.master < 10
+      isResting = used().master - last.master < 10
     }
 
     const shares = []
     for (let round = 0; round < ROUNDS; round++) {
-      const before = await used()
+      const before = used()
       const { requests, errors, non2xx } = await autocannon({ url, connections: 32, amount: REQUESTS })
-      const after = await used()
+      const after = used()
       assert.deepEqual([requests.total, errors, non2xx], [REQUESTS, 0, 0])
       assert.ok(after.workers - before.workers > 100, 'the workers have worked for a while')
 
       // What it does each second anyway is no matter of requests: on a busy machine they take many seconds.
       const tookMs = after.atMs - before.atMs
       await new Promise((resolve) => setTimeout(resolve, Math.min(tookMs, 2000)))
-      const rested = await used()
+      const rested = used()
       const anyway = (rested.master - after.master) * tookMs / (rested.atMs - after.atMs)
       shares.push((after.master - before.master - anyway) / (after.workers - before.workers))
     }
@@ -49,13 +48,3 @@ test(
     assert.ok(share < 0.02, `${share}`)
   }
 )
-
-/**
- * @returns what the threads of a process have used, told in nanoseconds (Documentation/scheduler/sched-stats.rst of
- * Linux); /proc/<pid>/stat counts in 10 ms
- */
-async function cpuMs (pid: number | undefined): Promise<number> {
-  const threads = await readdir(`/proc/${pid}/task`)
-  const stats = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8')))
-  return stats.reduce((sum, stat) => sum + Number(stat.split(' ')[0]), 0) / 1e6
-}

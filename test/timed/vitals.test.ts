@@ -6,10 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import path from 'node:path'
 import autocannon from 'autocannon'
 import { median } from '../bench/figures.ts'
-import { startDeck, type Deck } from '../support/deck.ts'
+import { startDeck, type Deck, startReady } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
+import { rssBytes, statusOf } from '../support/process-figures.ts'
 import { metric, untilReported } from '../support/vitals.ts'
 
 const TICKS_PER_SECOND = 100
@@ -23,8 +24,7 @@ const noProc = process.platform !== 'linux' && 'reads /proc'
 describe('vitals', { concurrency: 2 }, () => {
   rareTest('the cluster\'s p50 and p99 are those that the app itself measures, within 5 %', async (t) => {
     const truthFolder = tempFolder()
-    const deck = await startDeck(t, 'measures-itself.js', { env: { TRUTH: truthFolder } })
-    await deck.until({ ready: 2 })
+    const deck = await startReady(t, 'measures-itself.js', { env: { TRUTH: truthFolder } })
     await load(await deck.appUrl(), { connections: 60, ms: 4500 })
     const { body: { time, cluster } } = await untilReported(deck)
     await deck.stop()
@@ -74,7 +74,7 @@ describe('vitals', { concurrency: 2 }, () => {
 
     await untilReported(deck)
     for (const { pid, vitals } of (await deck.status()).workers) {
-      const rss = Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
+      const rss = rssBytes(present(pid))
       t.diagnostic(`memory: ${vitals?.rssBytes} bytes told, ${rss} used`)
       assert.ok(isNear(present(vitals?.rssBytes), rss), `${vitals?.rssBytes} for ${rss}`)
     }
@@ -103,10 +103,6 @@ describe('vitals', { concurrency: 2 }, () => {
 /** @returns how often it has waited for something, by now */
 function wakings (pid: number): number {
   return statusOf(pid, 'voluntary_ctxt_switches')
-}
-
-function statusOf (pid: number, name: string): number {
-  return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
 }
 
 function isNear (told: number, truth: number) {

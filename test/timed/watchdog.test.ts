@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { closeSync, openSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { startDeck } from '../support/deck.ts'
+import { startDeck, startReady } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { hang } from '../support/hang.ts'
 import { present } from '../support/present.ts'
@@ -19,15 +19,13 @@ const HANGS = [['loop', 'spinForever'], ['regex', 'matchForever'], ['wait', 'wai
 describe('the watchdog', { concurrency: true }, () => {
   test('ends whatever hangs, with the place where it is stuck, after its replacement has been started', async (t) => {
     const folder = tempFolder()
-    const deck = await startDeck(t, 'hangs.js', { workers: 5, flags: WATCH, env: { FOLDER: folder } })
-    await deck.until({ ready: 5 })
+    const deck = await startReady(t, 'hangs.js', { workers: 5, flags: WATCH, env: { FOLDER: folder } })
     const url = await deck.appUrl()
     const pids = new Map()
     for (const [how] of HANGS) pids.set(how, await hang(url, folder, how))
     for (const [how, top] of HANGS) {
       const pid = pids.get(how)
-      const exited = await deck.untilEvent(({ type, pid: its }) => type === 'worker.exited' && its === pid,
-        `the end by ${how}`)
+      const exited = await deck.untilEvent('worker.exited', { pid })
       assert.deepEqual([exited.cause, exited.signal, exited.actor, exited.release, exited.detail?.errorName], ['hung',
         'SIGKILL', 'system', 'r1', 'Unresponsive'], how)
       assert.match(String(exited.message), /has not answered for [\d.]+ m?s \(option watchdog\.timeoutMs: 2000\)/)
@@ -67,8 +65,7 @@ describe('the watchdog', { concurrency: true }, () => {
   })
 
   rareTest('nobody is ended in whom a debugger may be attached', async (t) => {
-    const deck = await startDeck(t, 'hangs.js', { workers: 1, flags: [...WATCH, '--exec-argv=--inspect=127.0.0.1:0'] })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, 'hangs.js', { workers: 1, flags: [...WATCH, '--exec-argv=--inspect=127.0.0.1:0'] })
     const answer = await fetch(`${await deck.appUrl()}/busy?ms=4000`)
     assert.equal(answer.status, 200)
     assert.deepEqual(await deck.history('type=worker.unresponsive,worker.exited'), [])
@@ -76,13 +73,12 @@ describe('the watchdog', { concurrency: true }, () => {
 
   rareTest('spares a worker that answers before it is killed: it serves until its replacement is ready', async (t) => {
     const folder = tempFolder()
-    const deck = await startDeck(t, 'hangs.js', { workers: 1, flags: WATCH, env: { FOLDER: folder } })
-    await deck.until({ ready: 1 })
+    const deck = await startReady(t, 'hangs.js', { workers: 1, flags: WATCH, env: { FOLDER: folder } })
     const pid = await hang(await deck.appUrl(), folder, 'native')
-    await deck.untilEvent(({ type }) => type === 'worker.unresponsive', 'the silence to be noticed')
+    await deck.untilEvent('worker.unresponsive')
     closeSync(openSync(path.join(folder, 'fifo'), 'w'))
-    await deck.untilEvent(({ type, pid: its }) => type === 'worker.responsive' && its === pid, 'the answer')
-    const exited = await deck.untilEvent(({ type, pid: its }) => type === 'worker.exited' && its === pid, 'its end')
+    await deck.untilEvent('worker.responsive', { pid })
+    const exited = await deck.untilEvent('worker.exited', { pid })
     assert.deepEqual([exited.cause, exited.actor], ['hung', 'system'])
     assert.match(String(exited.message), /its replacement is ready/)
     await deck.until({ ready: 1 })
