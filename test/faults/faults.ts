@@ -56,6 +56,11 @@ export const FAULTS: readonly Fault[] = Object.freeze([{ name: 'deploy', title: 
   site.lose(pids)
   for (const pid of pids) await site.untilGone(pid, 'killed')
   await site.untilReady()
+} }, { name: 'kill-everybody', title: 'SIGKILL of the master and all workers', async act (site) {
+  const pids = await site.workers()
+  await site.loseMaster(pids)
+  for (const pid of pids) await site.untilGone(pid, 'killed')
+  await site.untilReady()
 } }, { name: 'hang', title: 'hung worker', isSudden: true, act: (site) => poison(site, '/hang', 'hung') }, {
   name: 'out-of-memory',
   title: 'heap out of memory',
@@ -143,7 +148,9 @@ export const FAULTS: readonly Fault[] = Object.freeze([{ name: 'deploy', title: 
 } }, { name: 'descriptors', isFinal: true, title: 'descriptors exhausted',
   options: { launch: { through: ['/bin/sh', '-c', 'ulimit -n 256; exec "$@"', 'sh'] } }, async act (site) {
   await beside(connectSilently(site.deck.adminUrl, 300, { backAfterMs: 2000 }), () => goOn(site))
-} }, { name: 'sigterm', title: 'SIGTERM of all', isFinal: true, isLast: true, act: (site) => site.signalAll() }])
+} }, { name: 'sigterm', title: 'SIGTERM of all', isFinal: true, isLast: true,
+  act: (site) => site.signalAll('SIGTERM') }, { name: 'sigint', title: 'SIGINT of all', isFinal: true, isLast: true,
+  act: (site) => site.signalAll('SIGINT') }])
 
 /** Writes garbage over what a file begins with. */
 export function overwrite (file: string) {

@@ -2,13 +2,13 @@
 // three real servers: `npm run soak:fleet -- --minutes 20 --seed 1`. The same seed gives the same orders and faults.
 // What must never be ends it with 1.
 import { setTimeout as wait } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import fc from 'fast-check'
 import { withoutNats } from '../support/nats.ts'
 import { createOwner } from '../support/owner.ts'
 import { until } from '../support/until.ts'
 import { FLEET_FAULTS, type FleetFault } from './fleet-faults.ts'
 import { openFleetSite, ownRolloutsOf, untilAtRest } from './fleet-site.ts'
+import { MINUTE_MS, readSoakOptions } from './soak-options.ts'
 import { findBrokenPromises, versionsAfter, type Happened } from './fleet-verdict.ts'
 import type { FleetRollout } from '../../server/api/fleet-answers.ts'
 
@@ -22,7 +22,6 @@ type Step = {
   last: 'resume' | 'abort' | 'begin'
 }
 
-const MINUTE_MS = 60_000
 const STEPS = 10_000
 const NAMES = ['web-1', 'web-2', 'web-3', 'web-4', 'web-5']
 const DEADLINE_MS = 5000
@@ -33,7 +32,7 @@ const OVER = ['succeeded', 'failed', 'held', 'rolled-back']
 /** What an order may be refused with: not now, or not here. */
 const REFUSED = [404, 409, 503]
 
-const { minutes, seed, only } = readOptions()
+const { minutes, seed, only } = readSoakOptions()
 if (withoutNats) throw new Error(withoutNats)
 const steps = fc.sample(arbitraryStep(), { seed, numRuns: STEPS })
 const owner = createOwner()
@@ -194,17 +193,4 @@ async function check ({ faults }: Step, number: number,
 /** `number`: of a step */
 function versionOf (number: number) {
   return `v${number + 1}`
-}
-
-function readOptions () {
-  const { values } = parseArgs({
-    options: { minutes: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' },
-      only: { type: 'string', default: '' } }
-  })
-  const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
-  if (minutes > 0 && Number.isInteger(seed)) return { minutes, seed, only: values.only }
-  console.error(
-    `expected --minutes, a number above 0, and --seed, an integer; received ${values.minutes} and ${values.seed}`
-  )
-  process.exit(2)
 }

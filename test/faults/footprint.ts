@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { fallbackFolders } from '../../server/system/fallback-folder.ts'
 import { findProcesses } from '../support/leftovers.ts'
+import { countDescriptors, rssBytes } from '../support/process-figures.ts'
 import type { Site } from './site.ts'
 
 type Footprint = ReturnType<typeof measureFootprint>
@@ -16,8 +17,8 @@ const DESCRIPTORS_MAY_GROW_BY = 4
 export function measureFootprint ({ deck, mark, temporary }: Site) {
   return {
     processes: findProcesses(mark).length,
-    keeper: { descriptors: countDescriptors(Number(deck.child.pid)), rssBytes: readRss(Number(deck.child.pid)) },
-    master: { descriptors: countDescriptors(deck.masterPid), rssBytes: readRss(deck.masterPid) },
+    keeper: { descriptors: countDescriptors(Number(deck.child.pid)), rssBytes: rssBytes(Number(deck.child.pid)) },
+    master: { descriptors: countDescriptors(deck.masterPid), rssBytes: rssBytes(deck.masterPid) },
     // One per worker at most.
     orders: list(path.join(deck.folder, 'orders')).length,
     data: list(deck.folder).join(' '),
@@ -42,14 +43,6 @@ export function findGrowth (before: Footprint, after: Footprint): string[] {
 
 function exceeds (what: string, most: number, received: number) {
   return received <= most ? [] : [`${what}: expected at most ${most}, received ${received}`]
-}
-
-function countDescriptors (pid: number) {
-  return readdirSync(`/proc/${pid}/fd`).length
-}
-
-function readRss (pid: number) {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
 }
 
 function list (folder: string) {

@@ -113,10 +113,9 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
 
     /** @returns its id */
     async beginRollout (kind: 'restart' | 'deploy'): Promise<number> {
-      const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind }) })
-      if (status !== 202) throw new Error(`a ${kind}: expected 202, received ${status}: ${body.detail}`)
+      const { id } = await deck.begin(kind)
       deeds.rollouts[kind]++
-      return body.id
+      return id
     },
 
     /** @returns the rollout, once it is done */
@@ -134,7 +133,7 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
 
     async scale (workers: number) {
       deeds.scales++
-      const { status } = await deck.api('/scale', { method: 'PUT', body: JSON.stringify({ workers }) })
+      const { status } = await deck.put('/scale', { workers })
       if (status !== 200) throw new Error(`scale: expected 200, received ${status}`)
       await deck.until({ ready: workers })
     },
@@ -148,15 +147,17 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
     /** Installs the next version, and changes to it. */
     async upgrade () {
       await install(`1.${++deeds.upgrades}.0`)
-      const { status, body } = await deck.api('/upgrade', { method: 'POST', body: '{}' })
+      const { status, body } = await deck.post('/upgrade', {})
       if (status !== 202) throw new Error(`upgrade: expected 202, received ${status}: ${body.detail}`)
       await deck.meetNext()
       await site.untilReady()
     },
 
-    async loseMaster () {
+    /** `workers`: pids of those that die in the same instant */
+    async loseMaster (workers: number[] = []) {
       deeds.lostMasters.push(deck.masterPid)
-      await deck.loseMaster()
+      for (const pid of workers) damage.lost.set(pid, { at: performance.now(), graceMs: 0 })
+      await deck.loseMaster(workers)
     },
 
     /** Stops the master as a debugger does, until there is another one. */
@@ -211,18 +212,18 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
       writeFileSync(clockFile, String(ms))
     },
 
-    /** SIGTERM to every process at once, as a process group gets it. */
-    async signalAll () {
+    /** `signal`: to every process at once, as a process group gets it */
+    async signalAll (signal: 'SIGTERM' | 'SIGINT') {
       const pids = [Number(deck.child.pid), deck.masterPid, ...await site.workers()]
       damage.stoppedAt = performance.now()
-      for (const pid of pids) process.kill(pid, 'SIGTERM')
+      for (const pid of pids) process.kill(pid, signal)
       await deck.exited
     },
 
     /** @returns what is not as it should be then */
     async close (): Promise<string[]> {
       const isKeeperLost = deck.child.signalCode === 'SIGKILL'
-      if (isKeeperLost) await deck.api('/stop', { method: 'POST' })
+      if (isKeeperLost) await deck.post('/stop')
       const exit = await deck.stop()
       const findLeft = () => findProcesses(site.mark)
       if (isKeeperLost) await until(() => findLeft().length === 0, 'the processes to end').catch(() => {})

@@ -2,7 +2,6 @@
 // The same seed gives the same faults in the same order. What is not as it should be at the end is told, and ends it
 // with 1.
 import { setTimeout as wait } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import fc from 'fast-check'
 import { createOwner } from '../support/owner.ts'
 import { FAULTS, type Fault } from './faults.ts'
@@ -11,11 +10,11 @@ import { findFalseHistory } from './history.ts'
 import { LOADS } from './loads.ts'
 import { isRowClean, summarize } from './report.ts'
 import { openSite } from './site.ts'
+import { MINUTE_MS, readSoakOptions } from './soak-options.ts'
 import { judge } from './verdict.ts'
 
 type Step = { fault: Fault, afterMs: number, alongside: 'restart' | 'deploy' | null, headStartMs: number }
 
-const MINUTE_MS = 60_000
 /** Enough for any number of minutes that somebody would wait. */
 const STEPS = 10_000
 /** Short enough for many faults: a drain waits for its longest answer. */
@@ -26,7 +25,7 @@ const SLOWER = 4
 const QUIET_MS = 30_000
 const SETTLE_MS = 8000
 
-const { minutes, seed } = readOptions()
+const { minutes, seed, only } = readSoakOptions()
 const steps = fc.sample(arbitraryStep(), { seed, numRuns: STEPS })
 const owner = createOwner()
 const site = await openSite(owner)
@@ -67,7 +66,9 @@ process.exitCode = isRowClean(row) ? 0 : 1
 
 function arbitraryStep () {
   const most = (ms: number) => fc.constantFrom(...Array.from({ length: 51 }, (_, part) => part * ms / 50))
-  const fault = fc.constantFrom(...FAULTS.filter(({ isFinal, skip }) => !isFinal && !skip))
+  const fault = fc.constantFrom(
+    ...FAULTS.filter(({ isFinal, skip, title }) => !isFinal && !skip && title.includes(only))
+  )
   return fc.record({ fault, afterMs: most(3000), alongside: fc.constantFrom('restart', 'deploy', null),
     headStartMs: most(600) })
 }
@@ -104,16 +105,4 @@ async function findLastingGrowth () {
     const growth = findGrowth(before, measureFootprint(site))
     if (growth.length === 0 || performance.now() > until) return growth
   }
-}
-
-function readOptions () {
-  const { values } = parseArgs({
-    options: { minutes: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' } }
-  })
-  const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
-  if (minutes > 0 && Number.isInteger(seed)) return { minutes, seed }
-  console.error(
-    `expected --minutes, a number above 0, and --seed, an integer; received ${values.minutes} and ${values.seed}`
-  )
-  process.exit(2)
 }
