@@ -185,9 +185,7 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
   rareTest('a name that is taken, a wrong secret and a path where nobody is are refused, and the same master goes on',
     async (t) => {
       const { host, deck, adopt, checkNoneLost } = await startBoth(t)
-      const cwd = tempFolder()
-      writeFileSync(path.join(cwd, 'app.js'), 'setInterval(() => {}, 1000)')
-      await host.add({ name: 'shop', cwd, flags: { entry: 'app.js', workers: '1' }, env: { PATH: process.env.PATH } })
+      await host.addCode('shop', 'setInterval(() => {}, 1000)')
       const { code, stderr } = await adopt()
       assert.equal(code, 2)
       assert.match(stderr,

@@ -4,7 +4,6 @@ import { json } from 'node:stream/consumers'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { get } from '../support/asking.ts'
-import { tempFolder } from '../support/folder.ts'
 import { startHost, type Host } from '../support/host.ts'
 import { serveHttp } from '../support/http-server.ts'
 import { openFreshConnections } from '../support/load.ts'
@@ -12,36 +11,26 @@ import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
 import type { AppView } from '../../server/api/apps.ts'
-import type { TestOwner } from '../support/deck.ts'
 
 const NAMES = ['shop', 'mail', 'jobs']
 
-/** @returns an order for an app that answers there */
-async function orderOf (name: string,
-  port: number): Promise<{ name: string, cwd: string, flags: object, env: object }>
-{
-  const cwd = tempFolder()
-  writeFileSync(path.join(cwd, 'app.js'),
-    `require('node:http').createServer((_, response) => response.end('${name}')).listen(${port})`)
-  return { name, cwd, flags: { entry: 'app.js', workers: '2' }, env: { PATH: process.env.PATH } }
-}
-
-async function startApps (t: TestOwner) {
-  const host = await startHost(t)
-  const ports = []
-  for (const name of NAMES) {
-    const port = await freePort()
-    ports.push(port)
-    await host.add(await orderOf(name, port))
-  }
-  await host.untilApps(doRun)
-  return { host, urls: ports.map((port) => `http://127.0.0.1:${port}/`) }
+/** Adds an app with two workers that answers there with its name. Returns its folder. */
+async function addApp (host: Host, name: string, port: number, more: object = {}): Promise<string> {
+  return await host.addCode(name,
+    `require('node:http').createServer((_, response) => response.end('${name}')).listen(${port})`, {
+    flags: { entry: 'app.js', workers: '2' },
+    ...more
+  })
 }
 
 // What comes back where keeper and master are gone is of test/cluster/starts.test.ts.
 describe('a host', { concurrency: 2 }, () => {
   test('its master is killed and upgraded under load: no request of any app fails, and each app has its own workers again', async (t) => {
-    const { host, urls } = await startApps(t)
+    const host = await startHost(t)
+    const ports = await Promise.all(NAMES.map(freePort))
+    const urls = ports.map((port) => `http://127.0.0.1:${port}/`)
+    for (const [index, name] of NAMES.entries()) await addApp(host, name, ports[index])
+    await host.untilApps(doRun)
     const told: string[] = []
     const { url } = await serveHttp(t, async (request, response) => {
       told.push(Object(await json(request)).event.type)
@@ -75,11 +64,10 @@ describe('a host', { concurrency: 2 }, () => {
   rareTest('an app goes on with the next master though the app that it depends on does not start any more',
     async (t) => {
       const host = await startHost(t)
-      const shop = await orderOf('shop', await freePort())
-      await host.add(shop)
-      await host.add({ ...await orderOf('mail', await freePort()), dependsOn: ['shop'] })
+      const shop = await addApp(host, 'shop', await freePort())
+      await addApp(host, 'mail', await freePort(), { dependsOn: ['shop'] })
       await host.untilApps(doRun)
-      writeFileSync(path.join(shop.cwd, 'app.js'), 'process.exit(1)')
+      writeFileSync(path.join(shop, 'app.js'), 'process.exit(1)')
       process.kill(host.about.pid, 'SIGKILL')
       await host.untilNext(host.about.pid)
       await host.untilApp('mail',

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { CLI, type TestOwner } from './deck.ts'
 import { tempFolder } from './folder.ts'
@@ -49,6 +49,15 @@ export async function startHost (t: TestOwner,
     stop: () => (stopping ??= stop()),
 
     add: (order: object) => request('/apps', { method: 'POST', body: order }),
+
+    /** Has it run a program of that code. `order`: what is to be otherwise. Returns the folder of the app. */
+    async addCode (name: string, code: string, order: object = {}): Promise<string> {
+      const cwd = tempFolder()
+      writeFileSync(path.join(cwd, 'app.js'), code)
+      await request('/apps', { method: 'POST',
+        body: { name, cwd, flags: { entry: 'app.js', workers: '1' }, env: { PATH: process.env.PATH }, ...order } })
+      return cwd
+    },
 
     untilApp: (name: string, isIt: (app: AppView) => unknown) =>
       seen(async () => {
