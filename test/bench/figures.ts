@@ -9,11 +9,13 @@ export function median (values: number[]) {
 }
 
 /** @returns the median, the smallest and the largest */
-export function spreadOf (values: number[]): string {
-  return `${median(values).toFixed(2)} (${quantile(values, 0).toFixed(2)} to ${quantile(values, 1).toFixed(2)})`
+export function spreadOf (values: number[], digits: number = 2): string {
+  const [middle, least, most] = [0.5, 0, 1].map((share) => quantile(values, share).toFixed(digits))
+  return `${middle} (${least} to ${most})`
 }
 
-/** `theirs`: of the same rounds */
-export function ratiosTo (ours: number[], theirs: number[]) {
-  return spreadOf(ours.map((value, round) => value / theirs[round]))
+/** `rows`: the first has the heads of the columns */
+export function printTable (rows: string[][]) {
+  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)) + 2)
+  for (const row of rows) console.log(row.map((text, column) => text.padEnd(widths[column])).join(''))
 }

@@ -4,6 +4,7 @@ import http from 'node:http'
 import { startDeck } from '../support/deck.ts'
 import { createOwner } from '../support/owner.ts'
 import { present } from '../support/present.ts'
+import { printTable, spreadOf } from './figures.ts'
 
 const KILLS = 15
 const WAYS = Object.freeze({ 'a fork': [], 'a standby': ['--standby', '1'],
@@ -13,14 +14,13 @@ const REST_MS = 500
 /** Asked for too often it would be the bench that is measured. */
 const ASK_EVERY_MS = 1
 
-console.log(`ms after the SIGKILL of the only worker, of ${KILLS}: median (least … most)\n`)
-console.log(['', 'until worker.ready', 'until the first answer'].map(cell).join(''))
+console.log(`ms after the SIGKILL of the only worker, of ${KILLS}\n`)
+const rows = [['', 'until worker.ready', 'until the first answer']]
 for (const [way, flags] of Object.entries(WAYS)) {
   const runs = await measure(flags)
-  console.log(
-    [way, ...(['readyMs', 'answerMs'] as const).map((key) => summary(runs.map((run) => run[key])))].map(cell).join('')
-  )
+  rows.push([way, ...(['readyMs', 'answerMs'] as const).map((key) => spreadOf(runs.map((run) => run[key]), 0))])
 }
+printTable(rows)
 
 async function measure (flags: string[]) {
   const owner = createOwner()
@@ -58,13 +58,4 @@ async function untilAnswer (url: string): Promise<number> {
     if (isAnswered) return performance.now() - from
     await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS))
   }
-}
-
-function summary (values: number[]) {
-  const sorted = values.toSorted((a, b) => a - b)
-  return `${sorted[Math.floor(sorted.length / 2)].toFixed(0)} (${sorted[0].toFixed(0)} … ${sorted.at(-1)?.toFixed(0)})`
-}
-
-function cell (text: string) {
-  return text.padEnd(28)
 }

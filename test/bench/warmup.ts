@@ -2,6 +2,7 @@
 import http from 'node:http'
 import { createOwner } from '../support/owner.ts'
 import { supervised } from '../support/supervised.ts'
+import { median, printTable } from './figures.ts'
 import type { TestContext } from 'node:test'
 
 const DEPLOYS = 5
@@ -14,8 +15,9 @@ const WAYS = Object.freeze({ 'without a probe': {}, 'with a probe': { readyPath:
 console.log(
   `after each of ${DEPLOYS} deploys, one client: ms until its answer (the app fills a cache for 200 ms at first)\n`
 )
-console.log(['', 'first', 'second', 'median of 3…60', 'boot until ready'].map(cell).join(''))
-for (const [way, flags] of Object.entries(WAYS)) console.log([way, ...await measure(flags)].map(cell).join(''))
+const rows = [['', 'first', 'second', 'median of 3…60', 'boot until ready']]
+for (const [way, flags] of Object.entries(WAYS)) rows.push([way, ...await measure(flags)])
+printTable(rows)
 
 async function measure (flags: Record<string, unknown>) {
   const owner = createOwner()
@@ -45,12 +47,4 @@ function time (url: string, agent: http.Agent): Promise<number> {
     http.get(url, { agent }, (response) => response.resume().on('end', () => resolve(performance.now() - startedAt)))
       .on('error', reject)
   })
-}
-
-function median (values: number[]) {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
-}
-
-function cell (text: string) {
-  return text.padEnd(26)
 }

@@ -76,17 +76,17 @@ describe('recycling', { concurrency: true }, () => {
   }
 
   test('of a worker that is recycled for its memory the history says what held it, and no request fails', async (t) => {
-    const deck = await startReadyHere(t, 'leaks.cjs', { workers: 1, env: { LEAK: 'sessions' },
+    const deck = await startReadyHere(t, 'keeps-sessions.cjs', { workers: 1,
       flags: ['--recycle-max-rss-bytes', String(130 * 1024 * 1024), '--drain-idle-grace-ms', '200',
         '--drain-deadline-ms', '5000', '--stop-term-grace-ms', '1000'] })
     const load = hammer(t, await deck.appUrl(), { connections: 8, breathMs: 5 })
     const { worker, release, message, detail } = await deck.untilEvent('memory.examined')
     await load.checkNoneLost()
     assert.match(String(message),
-      /^worker 1 held \d+ MB in its heap when it was recycled, \d+ MB of it in [\d,]+ objects at leaks\.cjs: .*sessions/)
+      /^worker 1 held \d+ MB in its heap when it was recycled, \d+ MB of it in [\d,]+ objects at keeps-sessions\.cjs: .*sessions/)
     assert.deepEqual([worker, release, detail?.sinceRelease], [1, 'r1', 'r1'])
     const [{ count, bytes, bytesPer1000Requests, file }] = present(detail?.holders) as unknown as Holder[]
-    assert.deepEqual([path.basename(file), count >= Number(detail?.requests) / 2], ['leaks.cjs', true])
+    assert.deepEqual([path.basename(file), count >= Number(detail?.requests) / 2], ['keeps-sessions.cjs', true])
     // Each request leaves a row of 1,500 numbers.
     assert.ok(bytesPer1000Requests > 10e6 && bytesPer1000Requests < 60e6 && bytes > 20e6, JSON.stringify(detail))
     assert.deepEqual(existsSync(path.join(deck.folder, 'heaps')), false)

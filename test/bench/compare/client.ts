@@ -24,7 +24,7 @@ const LISTENS_AGAIN_MS = 3
 const BURST_MS = 100
 
 /** of what was answered; `p99MsOfAll`: what failed counts as the slowest answer */
-type Load = { total: number, failed: number, p50Ms: number, p99Ms: number, p999Ms: number, p99MsOfAll: number }
+type Load = { total: number, failed: number, p50Ms: number, p99Ms: number, p99MsOfAll: number }
 
 /**
  * Requests at a fixed rate by a process of its own, until it is told to end. `isBusy`: it has a core of its own.

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { io } from 'socket.io-client'
-import { FIXTURES, startDeck, type TestOwner } from '../../support/deck.ts'
+import { FIXTURES, startDeck } from '../../support/deck.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { createOwner } from '../../support/owner.ts'
 import { freePort } from '../../support/ports.ts'
 import { openUser, type User } from '../../support/user.ts'
+import { childrenOf } from '../../../server/system/children.ts'
 import { untilAnswered } from './client.ts'
 import { CLI, PEERS, versionOf } from './install.ts'
 import { INSTALLS, type Install } from './installs.ts'
@@ -137,7 +138,7 @@ async function startInHost (workers: number, port: number, { through = [], prepa
 }
 
 /** A viewer of the page of clusterdeck, whose browser follows what happens. */
-export async function openPage (url: string, token: string): Promise<() => void> {
+async function openPage (url: string, token: string): Promise<() => void> {
   const authorization = `Bearer ${token}`
   await (await fetch(url, { headers: { authorization } })).text()
   const socket = io(url, { transports: ['websocket'], forceNew: true, extraHeaders: { authorization } })
@@ -149,7 +150,7 @@ export async function openPage (url: string, token: string): Promise<() => void>
 
 async function startPm2 (workers: number, port: number, { through, prepared }: How = {}): Promise<Running> {
   const env = { PORT: String(port) }
-  const { pm2, kill, daemon } = createPm2(owner, env, { home: prepared?.folder, through })
+  const { pm2, kill, daemon } = createPm2(env, { home: prepared?.folder, through })
   await pm2('start', APP, '--name', 'app', '-i', String(workers))
   await untilAnswered(port, workers)
   return { port, managers: () => [daemon()], workers: async () => childrenOf(daemon()), async reload () {
@@ -161,23 +162,23 @@ async function startPm2 (workers: number, port: number, { through, prepared }: H
 
 async function startDaemonOfPm2 (): Promise<Prepared> {
   const folder = tempFolder()
-  const { pm2, kill } = createPm2(owner, {}, { home: folder })
+  const { pm2, kill } = createPm2({}, { home: folder })
   await pm2('ping')
   return { folder, end: kill }
 }
 
 /**
- * PM2 with a home of its own. `t`: its daemon ends with this; `through`: a program and its arguments, which
+ * PM2 with a home of its own. `through`: a program and its arguments, which
  * starts the first command.
  */
-export function createPm2 (t: TestOwner, env: Record<string, string | undefined>,
+function createPm2 (env: Record<string, string>,
   { home = tempFolder(), through = [] }: { home?: string, through?: string[] } = {})
 {
   const cli = path.join(PEERS, 'node_modules', 'pm2', 'bin', 'pm2')
   let isFirst = true
   let last: Promise<unknown> = Promise.resolve()
   let killing: Promise<void> | undefined
-  t.after(kill)
+  owner.after(kill)
   return {
     pm2,
     kill,
@@ -234,9 +235,4 @@ async function startWatt (workers: number, port: number, { through = [] }: How =
 function start ([program, ...args]: string[], { env = {}, cwd }: { env?: Record<string, string>, cwd?: string } = {}) {
   const child = spawn(program, args, { env: { ...process.env, ...env }, cwd, stdio: 'ignore', detached: true })
   return { pid: Number(child.pid), end: owner.spawned(child) }
-}
-
-export function childrenOf (pid: number): number[] {
-  const file = `/proc/${pid}/task/${pid}/children`
-  return existsSync(file) ? readFileSync(file, 'utf8').trim().split(' ').filter(Boolean).map(Number) : []
 }

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { cpuMs, ownMegabytes, pssMegabytes } from '../../support/process-figures.ts'
 import { freePort } from '../../support/ports.ts'
-import { answerTimes, keepBusy, largestShare } from '../connections.ts'
+import { answerTimes, keepBusy, largestShare } from './connections.ts'
 import { quantile } from '../figures.ts'
 import { loadAtRate, ONE_CORE, pin, saturate } from './client.ts'
 import { measureInstall } from './installs.ts'

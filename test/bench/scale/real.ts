@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { startDeck, type TestOwner } from '../../support/deck.ts'
+import { FIXTURES, startDeck, type TestOwner } from '../../support/deck.ts'
+import { freePort } from '../../support/ports.ts'
 import { cpuMs, pssMegabytes } from '../../support/process-figures.ts'
-import { placeApps, smallApps } from '../host/apps.ts'
-import { WAYS } from '../host/ways.ts'
+import { openUser } from '../../support/user.ts'
 
 /** What real processes cost, which no simulation tells. */
 /** of all together */
@@ -36,14 +36,26 @@ async function measureWorkers (n: number, owner: TestOwner, seconds: number): Pr
 }
 
 async function measureApps (n: number, owner: TestOwner, seconds: number): Promise<Figures> {
-  const apps = await placeApps(smallApps(n))
-  const running = await WAYS.host.start(owner, apps, {})
+  const user = openUser(owner)
+  const names = Array.from({ length: n }, (_, index) => `app-${index + 1}`)
+  const app = async () => ({ entry: `${FIXTURES}listens-on-port.js`, workers: 1,
+    env: { PORT: String(await freePort()) } })
+  const apps = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await app()])))
+  const cwd = user.folder('apps', { admin: { port: 0 }, apps })
+  await user.startHost()
+  for (const name of names) await user.add(cwd, name)
   await wait(SETTLE_MS)
-  const figures = { 'MB of keeper and master': pssMegabytes(running.managers()),
-    'CPU ms in a second': await cpuMsPerSecond(running.managers(), seconds) }
-  const { firstMs, allMs } = await (running.lose as NonNullable<typeof running.lose>)()
+  const figures = { 'MB of keeper and master': pssMegabytes(user.managers()),
+    'CPU ms in a second': await cpuMsPerSecond(user.managers(), seconds) }
+  const decks = user.decks()
+  const killedAt = performance.now()
+  let firstMs = 0
+  process.kill(decks[0].master.pid, 'SIGKILL')
+  await user.untilNextMaster(decks, () => {
+    firstMs = performance.now() - killedAt
+  })
   return { ...figures, 'ms until the next master answers for the first, after a SIGKILL': firstMs,
-    'ms until it answers for all': allMs }
+    'ms until it answers for all': performance.now() - killedAt }
 }
 
 async function cpuMsPerSecond (pids: number[], seconds: number) {

@@ -112,9 +112,10 @@ async function tableOfFleet () {
 
 /** In a process of its own, whose CPU time is that of the members alone. */
 async function measureFleet (members: number): Promise<Record<string, number>> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('../fleet.ts', import.meta.url)), '--members',
-    String(members), '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [fileURLToPath(new URL('fleet.ts', import.meta.url)), String(members)], {
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
   owner.spawned(child)
   const [output] = await Promise.all([text(child.stdout), once(child, 'close')])
-  return JSON.parse(output.trim().split('\n').at(-1) as string)
+  return JSON.parse(output)
 }
