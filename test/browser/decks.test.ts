@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before } from 'node:test'
-import { openBrowser } from '../support/browser.ts'
+import { untilLive, useBrowser } from '../support/browser.ts'
 import { startDeck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
 
-let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => {
-  browser = await openBrowser()
-})
-after(() => browser.close())
+const browser = useBrowser()
 
 rareTest(
   'two decks of one machine: each shows how the other is, leads there signed in, and forgets it when it has ended',
@@ -18,11 +13,7 @@ rareTest(
     const [shop, mail] = await Promise.all([startDeckHere(t, 'hello.js', { workers: 1, flags: ['--name', 'shop'] }),
       startDeck(t, 'hello.js', { workers: 2, flags: ['--name', 'mail'] })])
     await Promise.all([shop.until({ ready: 1 }), mail.until({ ready: 2 })])
-    const page = await browser.page()
-    t.after(() => page.context().close())
-
-    await page.goto(await shop.signInLink())
-    await page.locator('html[data-live=on]').waitFor()
+    const page = await browser.visit(t, shop)
     const opener = page.getByRole('button', { name: 'Switch to another deck' })
     const other = page.getByRole('button', { name: /^mail/ })
     await opener.press('Enter')
@@ -40,7 +31,7 @@ rareTest(
     await page.keyboard.press('Enter')
     await page.waitForURL(`${mail.adminUrl}/`)
     await page.getByRole('heading', { level: 1, name: 'All 2 workers are ready' }).waitFor()
-    await page.locator('html[data-live=on]').waitFor()
+    await untilLive(page)
     assert.match(await page.title(), /mail on/)
     await mail.untilEvent(
       ({ type, message }) => type === 'access.signed-in' && String(message).endsWith('by the dashboard of shop'),
@@ -55,7 +46,7 @@ rareTest(
     await page.keyboard.type('switch to shop')
     await page.keyboard.press('Enter')
     await page.waitForURL(`${shop.adminUrl}/`)
-    await page.locator('html[data-live=on]').waitFor()
+    await untilLive(page)
 
     await mail.stop()
     const isAlone = async () =>

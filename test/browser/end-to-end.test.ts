@@ -1,24 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { openBrowser } from '../support/browser.ts'
+import { test } from 'node:test'
+import { useBrowser } from '../support/browser.ts'
 import { markPage } from '../support/dashboard.ts'
 import { startDeck } from '../support/deck.ts'
 
-let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => {
-  browser = await openBrowser()
-})
-after(() => browser.close())
+const browser = useBrowser()
 
 test('a real cluster: sign in by a link, see a kill, deploy by a click, find the kill in the history', async (t) => {
   const deck = await startDeck(t, 'boots-slowly.js', { workers: 2, env: { BOOT_MS: '1000' } })
   const { workers } = await deck.until({ ready: 2 })
-  const page = await browser.page()
-  t.after(() => page.context().close())
-
-  await page.goto(await deck.signInLink())
+  const page = await browser.visit(t, deck)
   await page.getByRole('heading', { level: 1, name: 'All 2 workers are ready' }).waitFor()
-  await page.locator('html[data-live=on]').waitFor()
   const isSamePage = await markPage(page)
 
   process.kill(workers[1].pid, 'SIGKILL')

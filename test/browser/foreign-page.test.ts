@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
-import { after, before, test, type TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { WebSocketServer } from 'ws'
 import { PAGES } from '../../server/dashboard/pages.ts'
-import { openBrowser } from '../support/browser.ts'
+import { untilLive, useBrowser } from '../support/browser.ts'
 import { startDeckHere, type DeckHere as Deck } from '../support/deck-here.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import type { Page } from 'playwright-core'
@@ -22,11 +22,7 @@ const BODIES: Record<string, object> = { '/api/v1/scale': { workers: 3 }, '/api/
 /** Kinds whose attempts tell a page nothing even where all is open: only what they do counts. */
 const BLIND = ['beacon', 'frame', 'form in a frame', 'ahead', 'speculation', 'cookie']
 
-let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => {
-  browser = await openBrowser()
-})
-after(() => browser.close())
+const browser = useBrowser()
 
 test('a page on the app\'s own port can read nothing of the admin port and do nothing there, whoever visits it', {
   skip: rareOnly,
@@ -40,7 +36,7 @@ test('a page on the app\'s own port can read nothing of the admin port and do no
   t.after(() => page.context().close())
   for (const host of HOSTS) {
     await page.goto(at(host, adminPort) + await freshLink(deck))
-    await page.locator('html[data-live=on]').waitFor()
+    await untilLive(page)
   }
   const wanted = await planOf(deck)
   const ways = await Promise.all(WAYS.map(async ([from, to]) => ({ from, to, link: await freshLink(deck) })))
@@ -80,7 +76,7 @@ test('a page on the app\'s own port can read nothing of the admin port and do no
   for (const host of HOSTS) {
     for (const path of ['/history', '/']) {
       await page.goto(at(host, adminPort) + path)
-      await page.locator('html[data-live=on]').waitFor()
+      await untilLive(page)
     }
     assert.equal(await page.evaluate(async () => (await fetch('/api/v1/status')).status), 200,
       `still signed in on ${host}`)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { openHistory } from '../../db/history.ts'
-import { openBrowser } from '../support/browser.ts'
-import { markPage, startDashboard, type Dashboard } from '../support/dashboard.ts'
+import { untilLive, useBrowser } from '../support/browser.ts'
+import { type Dashboard, markPage, startDashboard, visit } from '../support/dashboard.ts'
 import { rareTest } from '../support/rare.ts'
 import type { Page } from 'playwright-core'
 import type { DeckEvent } from '../../server/events/stream.ts'
@@ -12,11 +12,7 @@ const SIGN_IN = '4'
 const HOSTILE =
   '<img src=x onerror="document.title=\'pwned\'"></td><script>document.title="pwned"</script> "quoted" & \'single\''
 
-let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => {
-  browser = await openBrowser()
-})
-after(() => browser.close())
+const browser = useBrowser()
 
 function seed ({ deck }: Dashboard) {
   deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
@@ -54,7 +50,6 @@ test('filters go into the address, without the empty ones, and come back with it
   await page.getByText('Clear').click()
   await page.waitForURL((url) => url.pathname === '/history' && url.search === '')
   assert.deepEqual(await shownIds(page), [SIGN_IN, '3', '2', '1'])
-  assert.deepEqual(page.problems, [])
 })
 
 rareTest('an update of the page as it was before its filters comes to nothing', async (t) => {
@@ -71,7 +66,7 @@ rareTest('an update of the page as it was before its filters comes to nothing', 
     })
   })
   await page.goto(`${dashboard.url}/history`)
-  await page.locator('html[data-live=on]').waitFor()
+  await untilLive(page)
   await page.locator('main').getByLabel('Type').selectOption('Exits')
   await page.waitForURL((url) => url.search === '?type=worker.exited')
   assert.deepEqual(await shownIds(page), ['3', '2'])
@@ -100,7 +95,6 @@ rareTest('the back button brings the filters before back', async (t) => {
   assert.deepEqual(await shownIds(page), ['3'])
   assert.equal(new URL(page.url()).search, '?slot=2')
   assert.equal(await page.getByLabel('Cause').inputValue(), '')
-  assert.deepEqual(page.problems, [])
 })
 
 test('new events appear at the top by themselves, if the filters let them', async (t) => {
@@ -114,7 +108,6 @@ test('new events appear at the top by themselves, if the filters let them', asyn
   dashboard.deck.events.publish({ type: 'worker.exited', worker: 3, slot: 2, cause: 'crash' })
   await page.locator('#event-6').waitFor()
   assert.deepEqual(await shownIds(page), ['6', '3', '2'])
-  assert.deepEqual(page.problems, [])
 })
 
 test('pages go older and newer, and only the first one is live', async (t) => {
@@ -160,7 +153,6 @@ test('a fold that somebody has opened stays open while events come, and over pag
   await page.locator('.fold summary').getByText('10 workers became ready').waitFor()
   await page.getByRole('link', { name: 'Newer', exact: true }).click()
   await page.locator(`#${first}[open]`).waitFor()
-  assert.deepEqual(page.problems, [])
 })
 
 test('an event has a permalink with all of its fields, and a way to those like it', async (t) => {
@@ -207,20 +199,20 @@ test('text that an app threw is shown as text, on every page and by live update'
     assert.equal(await page.locator('main script').count(), 0, path)
     assert.equal(await page.locator('a[href^="javascript"]').count(), 0, path)
     assert.doesNotMatch(await page.title(), /pwned/)
-    assert.deepEqual(page.problems.filter((problem) => !problem.includes('400 (Bad Request)')), [], path)
+    page.allow(/400 \(Bad Request\)/)
   }
 })
 
 rareTest('a filter that cannot be read is named; an event or page that is not there gets a page of ours', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const page = await dashboard.visit('/history?slot=abc')
+  const { dashboard, page } = await visit(t, browser, '/history?slot=abc')
+  page.allow(/status of 40[04]/)
   await page.getByText('slot: expected a positive integer, received "abc"').waitFor()
   const answer = await page.goto(`${dashboard.url}/history/99`)
   assert.equal(answer?.status(), 404)
   await page.getByText('Event "99" does not exist').waitFor()
   await page.goto(`${dashboard.url}/nowhere`)
   await page.getByText('No such page: /nowhere').waitFor()
-  await page.locator('html[data-live=on]').waitFor()
+  await untilLive(page)
   await page.getByRole('button', { name: 'Find a page, worker or release' }).click()
   await page.locator('#palette[open]').waitFor()
   await page.keyboard.press('Escape')
@@ -278,7 +270,6 @@ rareTest('a drag over the graph shows that part of the time, and any time is one
   await page.getByRole('link', { name: 'Any time' }).click()
   await page.waitForURL((url) => url.search === '?type=worker.exited')
   assert.deepEqual(await shownIds(page), ['5', '4', '3', '2', '1'])
-  assert.deepEqual(page.problems, [])
 })
 
 rareTest('the fields say the time as the clock of whoever looks does', async (t) => {
@@ -288,7 +279,6 @@ rareTest('the fields say the time as the clock of whoever looks does', async (t)
   await page.getByLabel('From', { exact: true }).fill(since)
   await page.waitForURL((url) => url.searchParams.get('since') === `${since}:00.000Z` && !url.searchParams.has('until'))
   assert.deepEqual(await shownIds(page), ['3', '2'])
-  assert.deepEqual(page.problems, [])
 })
 
 rareTest('new events reach the graph by themselves', async (t) => {
@@ -315,7 +305,6 @@ rareTest('filters are saved by a name, found again, and removed', async (t) => {
   await page.getByRole('button', { name: 'Remove the saved filters <b>slot two</b>' }).click()
   await page.reload()
   assert.equal(await page.getByRole('link', { name: 'slot two' }).count(), 0)
-  assert.deepEqual(page.problems, [])
 })
 
 rareTest('yesterday\'s exits are exported in three clicks, and a death of last night is read after two', async (t) => {

@@ -2,24 +2,19 @@ import assert from 'node:assert/strict'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { OWNER } from '../../server/config/actor-names.ts'
-import { openBrowser } from '../support/browser.ts'
+import { untilLive, useBrowser } from '../support/browser.ts'
 import { profileOf } from '../support/cpu-profile.ts'
-import { markPage, startDashboard } from '../support/dashboard.ts'
+import { markPage, startDashboard, visit } from '../support/dashboard.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
 import type { Page } from 'playwright-core'
 
-let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => {
-  browser = await openBrowser()
-})
-after(() => browser.close())
+const browser = useBrowser()
 
 rareTest('one reads from page to page, and a link to a heading leads below the top bar', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const page = await dashboard.visit('/')
+  const { page } = await visit(t, browser, '/')
   await page.getByRole('link', { name: 'Manual' }).click()
   await page.getByRole('navigation', { name: 'Manual' }).getByRole('link', { name: 'How it works' }).click()
   await page.getByRole('heading', { level: 1, name: 'How it works' }).waitFor()
@@ -30,13 +25,11 @@ rareTest('one reads from page to page, and a link to a heading leads below the t
   assert.ok(heading && bar && heading.y >= bar.height && heading.y < 900, `at ${heading?.y}`)
   await page.getByRole('link', { name: 'Next: Releases' }).click()
   await page.getByRole('heading', { level: 1, name: 'Releases' }).waitFor()
-  assert.deepEqual(page.problems, [])
 })
 
 rareTest('on a narrow screen a wide table scrolls by itself, also by the keyboard, and the index is one step away',
   async (t) => {
-    const dashboard = await startDashboard(t, browser)
-    const page = await dashboard.visit('/docs/options', { width: 390 })
+    const { page } = await visit(t, browser, '/docs/options', { width: 390 })
     const table = page.getByRole('group', { name: 'Table' }).first()
     await table.focus()
     await page.keyboard.press('ArrowRight')
@@ -44,7 +37,6 @@ rareTest('on a narrow screen a wide table scrolls by itself, also by the keyboar
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390)
     await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: 'Manual' }).click()
     await page.getByRole('heading', { level: 1, name: 'Manual' }).waitFor()
-    assert.deepEqual(page.problems, [])
   })
 
 function untilTitle (page: Page, start: string) {
@@ -52,8 +44,7 @@ function untilTitle (page: Page, start: string) {
 }
 
 test('every page says whose it is, and its tab how much is wrong, or that nobody can tell', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const page = await dashboard.visit('/docs')
+  const { dashboard, page } = await visit(t, browser, '/docs')
   const icon = () => page.locator('#trouble').getAttribute('href')
   assert.equal(await page.title(), `Manual · app on ${os.hostname()}`)
   assert.match(await page.locator('.topbar .brand').innerText(), new RegExp(`app\\W+on\\W+${os.hostname()}`))
@@ -66,6 +57,7 @@ test('every page says whose it is, and its tab how much is wrong, or that nobody
   await untilTitle(page, 'Manual')
   assert.match(String(await icon()), /favicon\.svg/)
 
+  page.allow(/ERR_INTERNET_DISCONNECTED/)
   await page.context().setOffline(true)
   await page.evaluate(() => window.dispatchEvent(new Event('offline')))
   await untilTitle(page, '(no connection) Manual')
@@ -87,15 +79,13 @@ rareTest('times are those of the browser or UTC, as somebody has chosen last', a
   await page.reload()
   await page.getByRole('button', { name: 'UTC: switch to local time' }).waitFor()
   assert.equal((await hours() + 9) % 24, local)
-  assert.deepEqual(page.problems, [])
 })
 
 test('a setting is changed by a click, and the page says where each value comes from', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const page = await dashboard.visit('/')
+  const { page } = await visit(t, browser, '/')
   await page.getByRole('link', { name: 'Settings' }).click()
   await page.waitForURL('**/settings')
-  await page.locator('html[data-live=on]').waitFor()
+  await untilLive(page)
   const isSamePage = await markPage(page)
   const row = page.locator('#setting-drain-deadlineMs')
   assert.match(await row.innerText(), /drain\.deadlineMs[^]*30 s 30000[^]*default[^]*changes at once/)
@@ -124,14 +114,11 @@ test('a setting is changed by a click, and the page says where each value comes 
   await page.getByRole('link', { name: 'Search all settings' }).click()
   await page.locator('#setting-drain-idleGraceMs').waitFor()
   assert.equal(await isSamePage(), false)
-  // Chromium reports the 422 that was asked for.
-  assert.deepEqual(page.problems.filter((problem) => !/status of 422/.test(problem)), [])
 })
 
 rareTest('a change that is based on what somebody else has changed meanwhile is refused, and said', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const page = await dashboard.visit('/settings')
-  await page.locator('html[data-live=on]').waitFor()
+  const { dashboard, page } = await visit(t, browser, '/settings')
+  await untilLive(page)
   await page.locator('#setting-drain-deadlineMs').getByRole('button', { name: 'Change' }).click()
   dashboard.deck.configure({ wanted: { 'drain.deadlineMs': 7000 }, actor: 'ben' })
   await page.locator('#setting-drain-deadlineMs').getByText('7000').waitFor()
@@ -152,7 +139,7 @@ test('three clicks from the overview tell a channel of Slack, and the page says 
   await page.getByRole('button', { name: 'Add and send a test' }).click()
   const alert = page.getByRole('region', { name: /^Slack/ })
   await alert.getByText('answered 404').first().waitFor()
-  await page.locator('html[data-live=on]').waitFor()
+  await untilLive(page)
   assert.equal(new URL(page.url()).search, '')
   assert.match(await alert.innerText(), /All problems[^]*added .+ by the owner's token[^]*Nobody has this address/)
 
@@ -177,7 +164,6 @@ test('three clicks from the overview tell a channel of Slack, and the page says 
   await renamed.getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('dialog', { name: 'Delete night?' }).getByRole('button', { name: 'Delete' }).click()
   await renamed.waitFor({ state: 'detached' })
-  assert.deepEqual(page.problems, [])
 })
 
 /** A profile of 100 ms in which `hot` took most, below `handler`. Returns its file. */
@@ -195,7 +181,7 @@ rareTest('from the overview to what makes a worker hot: its page, a profile, and
   const { items } = dashboard.deck.diagnostics
   const page = await dashboard.visit()
   await page.getByRole('link', { name: 'Worker 1', exact: true }).click()
-  await page.locator('html[data-live=on]').waitFor()
+  await untilLive(page)
   await page.getByRole('button', { name: 'Record CPU profile' }).click()
   await page.getByRole('progressbar', { name: 'Progress of CPU profile 2' }).waitFor()
   assert.equal(await page.locator('#looks-heap').getAttribute('aria-disabled'), 'true')
@@ -205,7 +191,6 @@ rareTest('from the overview to what makes a worker hot: its page, a profile, and
   assert.match(await rows.first().innerText(), /^60\.0% hot app\.js:4 with all that it calls 70\.0%/)
   assert.match(await page.locator('#functions').innerText(), /<img src=x onerror=alert\(1\)><U\+202E>/)
   assert.deepEqual(await page.audit(), [])
-  assert.deepEqual(page.problems, [])
 })
 
 test('a file that is no profile is told, and the page goes on', async (t) => {
@@ -215,7 +200,6 @@ test('a file that is no profile is told, and the page goes on', async (t) => {
   dashboard.deck.diagnostics.items.unshift({ ...dashboard.deck.diagnostics.items[0], id: 2, kind: 'cpu-profile', file })
   const page = await dashboard.visit('/workers/1?profile=2')
   await page.getByText('The file of these diagnostics is no CPU profile').waitFor()
-  assert.deepEqual(page.problems, [])
 })
 
 test('the page shows live what is in flight and what the slot writes, as text, and tells the end', async (t) => {
@@ -243,5 +227,5 @@ test('the page shows live what is in flight and what the slot writes, as text, a
   assert.match(await page.locator('#worker-head').innerText(), /Worker 1 \(slot 1\) was ended by SIGKILL/)
   assert.equal(await page.locator('#worker-kill').count(), 0)
   // It may have asked what is in flight just when the worker had gone.
-  assert.deepEqual(page.problems.filter((problem) => !problem.includes('404 (Not Found)')), [])
+  page.allow(/404 \(Not Found\)/)
 })

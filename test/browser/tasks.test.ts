@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { appendFileSync, utimesSync } from 'node:fs'
 import path from 'node:path'
-import { after, before, test, type TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { openShop, openShopInHost, type Shop } from '../screenshots/shop.ts'
-import { openBrowser, type PageOptions, type WatchedPage as Page } from '../support/browser.ts'
+import { type PageOptions, untilLive, useBrowser, type WatchedPage as Page } from '../support/browser.ts'
 import { aCrash } from '../support/crash-record.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { app } from '../support/deploys.ts'
@@ -15,11 +15,7 @@ import type { createFakeFleet } from '../support/fake-fleet.ts'
 
 type Press = (wanted: Locator) => Promise<void>
 
-let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => {
-  browser = await openBrowser()
-})
-after(() => browser.close())
+const browser = useBrowser()
 
 /** What presses a link or button. */
 const HANDS: Record<string, (page: Page) => Press> = { clicks: () => (wanted) => wanted.click(),
@@ -39,15 +35,13 @@ const HANDS: Record<string, (page: Page) => Press> = { clicks: () => (wanted) =>
  * Somebody who does it twice from the overview, by clicks alone and by keys alone.
  * @param task `within`: in so many presses
  */
-async function doInBothWays (t: TestContext, deck: { url: string, signInLink: () => Promise<string> | string },
+async function doInBothWays (t: TestContext, deck: { adminUrl: string, signInLink: () => Promise<string> | string },
   task: (page: Page, within: (most: number) => Presses) => Promise<void>)
 {
-  const page = await browser.page({ reducedMotion: 'reduce' })
-  t.after(() => page.context().close())
-  await page.goto(await deck.signInLink())
+  const page = await browser.visit(t, deck, '/', { reducedMotion: 'reduce' })
   for (const handOf of Object.values(HANDS)) {
-    await page.goto(deck.url)
-    await page.locator('html[data-live=on]').waitFor()
+    await page.goto(deck.adminUrl)
+    await untilLive(page)
     await task(page, (most) => countPresses(most, handOf(page)))
   }
 }
@@ -71,7 +65,7 @@ rareTest(
     await deck.until({ ready: 1 })
     const url = await deck.appUrl()
     let count = 0
-    await doInBothWays(t, { url: deck.adminUrl, signInLink: deck.signInLink }, async (page, within) => {
+    await doInBothWays(t, deck, async (page, within) => {
       await releases.add(`next-${++count}`, app('response.end(\'next\')'))
       const there = within(2)
       await there.press(page.getByRole('button', { name: 'Rolling deploy' }))
@@ -130,7 +124,7 @@ const TASKS: [string, number, (hand: Hand) => Promise<unknown>][] = [['is it wel
     const hottest = shares.indexOf(Math.max(...shares))
     await press(page.locator('#workers tbody tr').nth(hottest).getByRole('link', { name: /^Worker \d+$/ }))
     await page.waitForURL('**/workers/*')
-    await page.locator('html[data-live=on]').waitFor()
+    await untilLive(page)
     await press(page.getByRole('button', { name: 'Record CPU profile' }))
     await page.locator('.look-list li').filter({ has: page.getByRole('progressbar') }).waitFor()
     items[0] = { ...items[0], state: 'done', bytes: 1000, finishedAt: new Date().toISOString(), file }
@@ -185,13 +179,14 @@ async function doTasks (t: TestContext, shop: Shop,
   { hand = 'clicks', options }: { hand?: keyof typeof HANDS, options?: PageOptions } = {})
 {
   tellIncident(shop)
-  const page = await browser.page({ reducedMotion: 'reduce', ...options })
-  t.after(() => page.context().close())
-  await page.context().request.get(await shop.signInLink(), { maxRedirects: 0 })
+  const page = await browser.visit(t, { adminUrl: shop.url, signInLink: shop.signInLink }, '/', {
+    reducedMotion: 'reduce',
+    ...options
+  })
   for (const [name, most, task] of TASKS) {
     const from = performance.now()
     await page.goto(`${shop.url}/`)
-    await page.locator('html[data-live=on]').waitFor()
+    await untilLive(page)
     const { press, assertFew } = countPresses(most, HANDS[hand](page))
     await task({ page, press, shop })
     assertFew()

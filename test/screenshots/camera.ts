@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { RULES_OF_COLOUR, type WatchedPage, type openBrowser } from '../support/browser.ts'
-import { subjectsOf, type Ask, type Place } from './places.ts'
+import { subjectsOf, type Ask, type Place } from '../support/places.ts'
 
 export type Picture = { state: string, place: string, width: number, theme: string, file: string }
 type Browser = Awaited<ReturnType<typeof openBrowser>>

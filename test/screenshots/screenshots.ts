@@ -7,9 +7,9 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { openBrowser } from '../support/browser.ts'
 import { createOwner } from '../support/owner.ts'
+import { PLACES } from '../support/places.ts'
 import { writeIndex } from './album.ts'
 import { photograph, type Picture } from './camera.ts'
-import { PLACES } from './places.ts'
 import { STATES } from './states.ts'
 
 const RESULTS = path.join(import.meta.dirname, '.results')
@@ -42,7 +42,7 @@ async function take (state: typeof STATES[number]) {
   const owner = createOwner()
   try {
     const scene = await state.make(owner)
-    const wanted = places.filter(({ isStill = false }) => !isStill || state.hasStillPages)
+    const wanted = places.filter(({ isStill }) => !isStill || state.hasStillPages)
     const taken = await photograph({ browser, scene, state: state.name, places: wanted, folder: RESULTS })
     pictures.push(...taken.pictures)
     findings.push(...taken.findings)

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { after, before, type TestContext } from 'node:test'
 import { unpackChromium } from './chromium.ts'
 import { atLaneEnd, isLane } from './no-hang.ts'
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core'
@@ -14,10 +15,10 @@ export const RULES_OF_COLOUR = Object.freeze(['color-contrast', 'link-in-text-bl
 
 export type PageOptions = { width?: number, height?: number, colorScheme?: 'light' | 'dark',
   reducedMotion?: 'reduce' | 'no-preference', javaScriptEnabled?: boolean, hasTouch?: boolean, timezoneId?: string }
-/** `lookAs`: for pages with reduced motion */
+/** `problems`: what nobody has allowed; `lookAs`: for pages with reduced motion */
 export type WatchedPage =
   & Page
-  & { problems: string[], audit: (options?: AuditOptions) => Promise<string[]>,
+  & { problems: string[], allow: (problem: RegExp) => void, audit: (options?: AuditOptions) => Promise<string[]>,
     lookAs: (colorScheme: 'light' | 'dark') => Promise<void> }
 /** `within`: a selector, else all of the page; `rules`: their ids, else all */
 type AuditOptions = { within?: string, rules?: readonly string[] }
@@ -37,7 +38,6 @@ export async function openBrowser () {
   const browser = await (isLane ? shared ??= launch() : launch())
 
   return {
-    version: browser.version(),
     async page ({ width = 1440, height = 900, ...options }: PageOptions = {}): Promise<WatchedPage> {
       const context = await browser.newContext({ viewport: { width, height }, locale: 'en-GB', timezoneId: 'UTC',
         ...options })
@@ -53,6 +53,37 @@ export async function openBrowser () {
       await Promise.all(browser.contexts().map((context) => context.close()))
     }
   }
+}
+
+/** One for all tests of a file: opened before them, and closed after them. */
+export function useBrowser () {
+  let browser: Awaited<ReturnType<typeof openBrowser>>
+  before(async () => {
+    browser = await openBrowser()
+  })
+  after(() => browser.close())
+
+  return {
+    page: (options?: PageOptions) => browser.page(options),
+
+    /** Signs in to a real deck, and goes to a page of it, which is live then. */
+    async visit (t: Pick<TestContext, 'after'>,
+      { adminUrl, signInLink }: { adminUrl: string, signInLink: () => Promise<string> | string }, path: string = '/',
+      options?: PageOptions): Promise<WatchedPage>
+    {
+      const page = await browser.page(options)
+      t.after(() => page.context().close())
+      await page.context().request.get(await signInLink(), { maxRedirects: 0 })
+      await page.goto(adminUrl + path)
+      await untilLive(page)
+      return page
+    }
+  }
+}
+
+/** From now on the page changes by itself. */
+export async function untilLive (page: Page) {
+  await page.locator('html[data-live=on]').waitFor()
 }
 
 let shared: Promise<Browser> | undefined
@@ -73,15 +104,23 @@ async function launch () {
   return browser
 }
 
+/** What a form is refused, the page says itself, and Chromium in its console. */
+const REFUSED = /status of (409|412|422) /
+
 /** Chromium reports a CSP violation as a console error, so both land in `problems`. */
 function watch (page: Page) {
-  const problems: string[] = []
+  const all: string[] = []
+  const allowed = [REFUSED]
   page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(message.text())
+    if (message.type() === 'error') all.push(message.text())
   })
-  page.on('pageerror', (error) => problems.push(String(error.stack ?? error)))
-  return Object.assign(page, { problems, audit: createAuditor(page),
-    lookAs: (colorScheme: 'light' | 'dark') => lookAs(page, colorScheme) })
+  page.on('pageerror', (error) => all.push(String(error.stack ?? error)))
+  Object.defineProperty(page, 'problems', {
+    get: () => all.filter((problem) => !allowed.some((each) => each.test(problem)))
+  })
+  return Object.assign(page as Page & { problems: string[] }, { allow (problem: RegExp) {
+    allowed.push(problem)
+  }, audit: createAuditor(page), lookAs: (colorScheme: 'light' | 'dark') => lookAs(page, colorScheme) })
 }
 
 /** Colours that fade over are those of neither theme. */

@@ -1,11 +1,12 @@
+import assert from 'node:assert/strict'
 import { startAdmin, startHostAdmin } from './admin.ts'
-import type { BrowserContext, Page } from 'playwright-core'
+import { untilLive, type PageOptions, type WatchedPage } from './browser.ts'
 import { present } from './present.ts'
+import type { Page } from 'playwright-core'
 import type { WorkerRow } from '../../server/deck.ts'
 import type { attack } from '../browser/attacks.ts'
 import type { TestOwner } from './deck.ts'
 import type { Parts } from './fake.ts'
-import type { PageOptions, WatchedPage } from './browser.ts'
 
 /**
  * The language of the browser tests: a dashboard over a deck without processes, by the real clock, and somebody who
@@ -43,6 +44,14 @@ export async function startDashboard (t: TestOwner, browser: { page: (options?: 
   }
 }
 
+/** Somebody who looks at a page of such a dashboard, signed in and live. */
+export async function visit (t: TestOwner, browser: Parameters<typeof startDashboard>[1],
+  ...where: Parameters<Dashboard['visit']>)
+{
+  const dashboard = await startDashboard(t, browser)
+  return { dashboard, page: await dashboard.visit(...where) }
+}
+
 /** The same of a host. */
 export async function startHostDashboard (t: TestOwner, browser: Parameters<typeof startDashboard>[1],
   options: Parameters<typeof startHostAdmin>[1] = {})
@@ -53,11 +62,16 @@ export async function startHostDashboard (t: TestOwner, browser: Parameters<type
 }
 
 function openPeople (t: TestOwner, browser: Parameters<typeof startDashboard>[1]) {
-  const contexts: Set<BrowserContext> = new Set()
-  // Before the admin port closes, which would wait for their connections.
-  t.after(() => Promise.all(Array.from(contexts, (context) => context.close())))
+  const pages: Set<WatchedPage> = new Set()
+  const problems: string[] = []
+  // Before the admin port closes, which would wait for their connections, and of which they would complain.
+  t.after(async () => {
+    for (const page of pages) problems.push(...page.problems)
+    await Promise.all(Array.from(pages, (page) => page.context().close()))
+  })
 
   return ({ url, admin }: { url: string, admin: { signInLink: () => string } }) => {
+    t.after(() => assert.deepEqual(problems, [], 'what the pages complain of'))
     return {
       /** Nobody has signed in there yet. */
       openPage,
@@ -68,7 +82,7 @@ function openPeople (t: TestOwner, browser: Parameters<typeof startDashboard>[1]
       async visit (path: string = '/', options?: PageOptions) {
         const page = await openSignedIn(options)
         await page.goto(url + path)
-        await page.locator('html[data-live=on]').waitFor()
+        await untilLive(page)
         return page
       }
     }
@@ -83,7 +97,7 @@ function openPeople (t: TestOwner, browser: Parameters<typeof startDashboard>[1]
 
   async function openPage (options: PageOptions = {}) {
     const page = await browser.page(options)
-    contexts.add(page.context())
+    pages.add(page)
     return page
   }
 }

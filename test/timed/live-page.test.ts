@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { appendFileSync } from 'node:fs'
-import { after, before, test, type TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { liveFile } from '../../server/logs/log-files.ts'
-import { openBrowser } from '../support/browser.ts'
+import { useBrowser } from '../support/browser.ts'
 import { aCrash } from '../support/crash-record.ts'
-import { startDashboard, type Dashboard } from '../support/dashboard.ts'
+import { type Dashboard, startDashboard } from '../support/dashboard.ts'
 import { startDeck } from '../support/deck.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
@@ -12,11 +12,7 @@ import type { Locator, Page } from 'playwright-core'
 
 const WITHIN_MS = 1000
 
-let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => {
-  browser = await openBrowser()
-})
-after(() => browser.close())
+const browser = useBrowser()
 
 /** What happens, on which page, and what is seen of it. */
 const NEWS: Record<string, { path: string, happen: (dashboard: Dashboard) => void, seen: string }> = {
@@ -71,11 +67,7 @@ rareTest('what a real app writes is on the page within a second', async (t) => {
 async function visitReal (t: TestContext, app: string, options: Parameters<typeof startDeck>[2] & { workers: number }) {
   const deck = await startDeck(t, app, options)
   await deck.until({ ready: options.workers })
-  const page = await browser.page()
-  t.after(() => page.context().close())
-  await page.goto(await deck.signInLink())
-  await page.locator('html[data-live=on]').waitFor()
-  return { deck, page }
+  return { deck, page: await browser.visit(t, deck) }
 }
 
 async function untilTailed (page: Page) {
