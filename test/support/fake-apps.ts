@@ -36,11 +36,13 @@ export function behindPort (deck: Deck, history: History, name = 'app') {
  * of its own.
  */
 type FakeDeck = ReturnType<typeof createFakeDeck>
+/** what becomes of an app that is ordered to start, and of its deck; without it, it runs */
+type Start = { view?: Partial<AppView>, deck?: Parameters<FakeDeck['set']>[0] }
 /** `open`, `closeApp`: as if by itself; `set`: changes what the view says, and tells nobody */
 type FakeApps =
   & Apps
   & { orders: { type: string, name: string, actor: string, more?: unknown }[], deck: (name: string) => FakeDeck,
-    open: (name: string, changes?: Partial<AppView>) => void,
+    whenStarted: (name: string, start: Start) => void, open: (name: string, changes?: Partial<AppView>) => void,
     closeApp: (name: string, changes?: Partial<AppView>) => void,
     set: (name: string, changes: Partial<AppView>) => void, closeAll: () => void }
 
@@ -54,6 +56,7 @@ export function createFakeApps (
     { changes: Partial<AppView>, id: string,
       opened: { deck: FakeDeck, history: History, run: <T>(work: () => T) => T } | null }> = new Map()
   const handlers: Set<() => void> = new Set()
+  const starts: Map<string, Start> = new Map()
   let count = 0
   const orders: FakeApps['orders'] = []
   for (const name of names) openApp(name)
@@ -68,19 +71,22 @@ export function createFakeApps (
   } }, list: () => [...all.keys()].sort().map(viewOf),
     states: () => [...all.keys()].sort().map(viewOf).map(({ name, state }) => ({ name, state })),
     view: (name) => viewOf(known(name)), identity: (name) => all.get(name)?.id ?? null, tokens: () => [],
-    opened: (name) => all.get(name)?.opened ?? null, async add (order, { actor }) {
-    const name = order.name ?? path.basename(order.cwd)
+    opened: (name) => all.get(name)?.opened ?? null, async add (order, { actor, isIdle }) {
+    const name = order.name ?? order.app ?? path.basename(order.cwd)
     orders.push({ type: 'add', name, actor, more: order })
-    if (all.has(name) && viewOf(name).cwd !== order.cwd)
+    const isKnown = all.has(name)
+    if (isKnown && viewOf(name).cwd !== order.cwd)
       throw new DeckError('name-taken',
         `name: expected a name that no app of this host has, received "${name}" (${
           viewOf(name).cwd
         }); choose one by --name`)
-    apps.open(name, { cwd: order.cwd })
+    if (!isKnown) openApp(name, { cwd: order.cwd })
+    if (isIdle && !isKnown) apps.closeApp(name, { state: 'stopped' })
+    if (!isIdle && !(isKnown && all.get(name)?.opened)) begin(name)
     return { ...viewOf(name), notApplied: [] }
   }, changeVariables: async () => [], async start (name, { actor }) {
     orders.push({ type: 'start', name: known(name), actor })
-    apps.open(name)
+    begin(name)
     return viewOf(name)
   }, async stop (name, { actor, atOnce }) {
     orders.push({ type: 'stop', name: known(name), actor, ...(atOnce && { more: { atOnce } }) })
@@ -111,12 +117,14 @@ export function createFakeApps (
     }), fleet: fleet ?? (() => null), joinsFleet: fleet !== undefined,
     about: () => ({ pid: 4000, keeperPid: 3999, version: '0.1.0', nodeVersion: 'v20.20.2',
       startedAt: '2026-01-01T00:00:00.000Z', folder, apps: all.size, upgrade: null, upgradeFailure: null }),
-    deck: (name) => all.get(name)!.opened!.deck, open (name, changes = {}) {
+    deck: (name) => all.get(name)!.opened!.deck, whenStarted: (name, start) => {
+      starts.set(name, start)
+    }, open (name, changes = {}) {
     openApp(name, changes)
     tell()
   }, closeApp (name, changes = {}) {
     close(name)
-    all.set(name, { id: String(apps.identity(name)), changes: { health: null, workers: null, ...changes },
+    all.set(name, { id: idOf(name), changes: { ...placeOf(name), health: null, workers: null, ...changes },
       opened: null })
     tell()
   }, set (name, changes) {
@@ -133,12 +141,30 @@ export function createFakeApps (
     const deck = createFakeDeck({ history, now })
     const { app, master } = deck.snapshot()
     deck.set({ app: { ...app, name, cwd: home }, master: { ...master, isShared: true } })
-    all.set(name, { id: all.get(name)?.id ?? String(++count), changes: { cwd: home, ...changes },
+    all.set(name, { id: idOf(name), changes: { cwd: home, ...placeOf(name), ...changes },
       opened: { deck, history, run: (work) => work() } })
   }
 
+  function begin (name: string) {
+    const { view = {}, deck } = starts.get(name) ?? {}
+    if (view.state === 'failed') return apps.closeApp(name, view)
+    openApp(name, view)
+    if (deck) apps.deck(name).set(deck)
+    tell()
+  }
+
+  /** What stays the same whether it runs or not. */
+  function placeOf (name: string): Partial<AppView> {
+    const { cwd, dataDir } = all.get(name)?.changes ?? {}
+    return { ...(cwd !== undefined && { cwd }), ...(dataDir !== undefined && { dataDir }) }
+  }
+
   function close (name: string) {
-    all.get(name)!.opened?.history.close()
+    all.get(name)?.opened?.history.close()
+  }
+
+  function idOf (name: string) {
+    return all.get(name)?.id ?? String(++count)
   }
 
   function tell () {

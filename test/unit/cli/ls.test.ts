@@ -57,7 +57,7 @@ test('ls lists decks wherever they are, one that does not answer too, and none t
 })
 
 test('ls lists the apps of the host, also those that do not run, and why, beside the decks without a host', async (t) => {
-  const { env, url, view, cli, close } = await startFakeHost(t, { shop: {}, db: { state: 'stopped' },
+  const { env, url, view, cli, die } = await startFakeHost(t, { shop: {}, db: { state: 'stopped' },
     bad: { state: 'failed', dataDir: null, reason: 'workers: expected an integer' } })
   openApps(t, {}, {}, env).pretend({ name: 'alone', dataDir: '/srv/alone' })
   const { code, stdout } = await cli('ls')
@@ -78,7 +78,7 @@ test('ls lists the apps of the host, also those that do not run, and why, beside
   )
   assert.deepEqual([items[3].adminUrl, items[3].dataDir, items[3].status.readyWorkers], [`${url}/apps/shop`,
     view('shop')?.dataDir, 2])
-  close({ isSilent: true })
+  await die()
   const dead = await cli('ls')
   assert.equal(dead.code, 0)
   assert.match(dead.stderr,

@@ -67,9 +67,9 @@ test('import --pm2 and up --detach leave the list of pm2 ls: names, counts, stat
   assert.deepEqual(names.map((name) => [name, host.view(String(name))?.state]),
     names.map((name) => [name, name === 'idle' ? 'stopped' : 'running']))
   // Once somebody has started it, another up leaves it so; and whoever names it, wants it.
-  await host.change('idle', { state: 'running' })
+  host.put('idle', { state: 'running' })
   assert.match((await host.cli('up -d', { cwd })).stderr, /^idle {4}\| already runs$/m)
-  await host.change('idle', { state: 'stopped' })
+  host.put('idle', { state: 'stopped' })
   assert.match((await host.cli('up idle -d', { cwd })).stderr, /^idle \| is ready$/m)
 })
 

@@ -31,7 +31,7 @@ const TYPED: [line: string, code: number, said: RegExp][] = [
 ]
 
 test('What somebody types who comes from PM2 does the same, or the error names what does', async (t) => {
-  const { cli, calls } = await startFakeHost(t, { shop: {} })
+  const { cli, orders } = await startFakeHost(t, { shop: {} })
   const cwd = tempFolder()
   for (const file of ['app.js', 'ecosystem.config.js']) writeFileSync(path.join(cwd, file), '')
   for (const [line, expected, said] of TYPED) {
@@ -39,5 +39,5 @@ test('What somebody types who comes from PM2 does the same, or the error names w
     assert.match(`${stdout}${stderr}`.trim(), said, line)
     assert.equal(code, expected, line)
   }
-  assert.deepEqual(calls, [])
+  assert.deepEqual(orders(), [])
 })

@@ -149,12 +149,12 @@ for (const [command, row] of Object.entries(ROWS)) {
 
 test('upgrade is of the host, with all of its apps, unless a deck of its own is meant', async (t) => {
   const host = await startFakeHost(t, { bad: APPS.bad, db: APPS.db, shop: {} })
-  const upgrades = () => host.orders.filter(({ type }) => type === 'upgrade-host')
+  const upgrades = () => host.apps.orders.filter(({ type }) => type === 'upgrade-host')
   const cwds = [NOWHERE, host.view('db')?.cwd, host.view('shop')?.cwd]
   for (const [index, cwd] of cwds.entries()) {
     assert.deepEqual(await host.cli('upgrade --note autumn --node /opt/node', { cwd }), { code: 0,
       stdout: 'upgrade started\n', stderr: '' })
-    assert.deepEqual(upgrades()[index], { type: 'upgrade-host', execPath: '/opt/node', note: 'autumn' })
+    assert.deepEqual(upgrades()[index].more, { execPath: '/opt/node', note: 'autumn' })
   }
   const own = tempFolder()
   mkdirSync(path.join(own, '.clusterdeck'), { mode: 0o700 })
@@ -183,7 +183,7 @@ function openRun (host: FakeHost, { before }: Row) {
   return async (line: string, cwd: string = NOWHERE) => {
     for (const [name, fields] of Object.entries(APPS)) {
       if (host.view(name)?.state !== (fields.state ?? 'running'))
-        await host.add(name, { cwd: host.view(name)?.cwd, ...fields })
+        host.put(name, fields)
     }
     for (const name of ['shop', 'mail']) host.deck(name).set({ rollout: null })
     await before?.(host)

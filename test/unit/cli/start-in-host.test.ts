@@ -8,13 +8,13 @@ import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
 import type { AppView } from '../../../server/api/apps.ts'
 
-const NOT_READY = { state: 'starting', readyWorkers: 0,
+const NOT_READY = { state: 'starting' as const, readyWorkers: 0,
   health: { tone: 'info', text: 'Starting 2 workers', hint: '0 ready.', reasons: [] } }
 const USED = ['CLUSTERDECK_RUNTIME_DIR', 'SECRET', 'CLUSTERDECK_WORKERS', 'CLUSTERDECK_TOKEN', 'CLUSTERDECK_HOST_DIR',
   'CLUSTERDECK_APP']
 
 test('start --detach orders the app as the shell has it, and returns once it is ready', async (t) => {
-  const { cli, orders, env, url } = await startFakeHost(t)
+  const { cli, added, env, url } = await startFakeHost(t)
   const cwd = tempFolder()
   const { code, stdout, stderr } = await cli(
     'start app.js -d --name shop --workers 3 --watch --config my.json -- --port 80',
@@ -25,9 +25,9 @@ test('start --detach orders the app as the shell has it, and returns once it is 
     new RegExp(
       `^NAME +HEALTH +WORKERS +MEMORY +CPU +RESTARTS +UPTIME +APP +ADMIN\nshop +All 2 workers are ready +2/2 .* ${url}/apps/shop\n$`
     ))
-  const [{ env: variables, ...order }] = orders
+  const [{ env: variables, ...order }] = added()
   assert.deepEqual(order, { name: 'shop', cwd, config: path.join(cwd, 'my.json'),
-    flags: { entry: 'app.js', name: 'shop', workers: '3', watch: true, args: ['--port', '80'] } })
+    flags: { entry: 'app.js', name: 'shop', workers: '3', watch: true, args: ['--port', '80'] }, dependsOn: [] })
   assert.deepEqual(USED.map((name) => variables[name]), [env.CLUSTERDECK_RUNTIME_DIR, 'of the app', '2', undefined,
     undefined, undefined])
 })
@@ -71,9 +71,11 @@ test('start --detach says of an app that does not get ready why, and the last li
 })
 
 test('start --detach tells at once what the host refuses, and what has failed', async (t) => {
-  const { cli, whenStarted, orders, url } = await startFakeHost(t, { shop: {} })
+  const { cli, whenStarted, added, url, view } = await startFakeHost(t, { shop: {} })
   assert.deepEqual(await cli('start app.js -d --name shop'), { code: 2, stdout: '',
-    stderr: 'clusterdeck: name: expected a name that no app of this host has, received "shop"\n' })
+    stderr: `clusterdeck: name: expected a name that no app of this host has, received "shop" (${
+      view('shop')?.cwd
+    }); choose one by --name\n` })
   whenStarted('bad', { view: { state: 'failed', reason: 'workers: expected an integer' } })
   const { code, stdout, stderr } = await cli('start app.js -d --name bad')
   assert.deepEqual([code, stderr], [1, 'bad | failed: workers: expected an integer\nclusterdeck: start: bad failed\n'])
@@ -81,14 +83,14 @@ test('start --detach tells at once what the host refuses, and what has failed', 
   assert.deepEqual(await cli('start app.js -d --admin-port 9800'), { code: 2, stdout: '',
     stderr:
       `clusterdeck: --admin-port: expected only where this starts the host, which runs already: its page is at ${url}\n` })
-  assert.equal(orders.length, 2)
+  assert.equal(added().length, 2)
 })
 
 test('start with the name of an app of the host starts it again, unless there is such a file', async (t) => {
-  const { cli, calls, view, whenStarted } = await startFakeHost(t, { shop: { state: 'stopped' }, mail: {},
+  const { cli, orders, view, whenStarted } = await startFakeHost(t, { shop: { state: 'stopped' }, mail: {},
     bad: { state: 'failed', reason: 'no' } })
   assert.deepEqual(await cli('start shop'), { code: 0, stdout: 'is ready\n', stderr: '' })
-  assert.deepEqual(calls, ['POST /api/v1/apps/shop/start'])
+  assert.deepEqual(orders(), ['start shop'])
   whenStarted('bad', { view: { state: 'failed', reason: 'still no' } })
   assert.deepEqual(await cli('start bad mail'), { code: 1, stdout: 'mail: is ready\n',
     stderr: 'clusterdeck: bad failed: still no\n' })

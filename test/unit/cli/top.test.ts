@@ -49,9 +49,10 @@ test('it shows the apps of the host, sick first, with the workers and the output
     rollout: { id: 3, kind: 'deploy', state: 'rolling', progress: { total: 2, replaced: 1 }, steps: [] }
   })
   await shows(/^rollout 3 \(deploy\) rolling: 1 of 2 workers replaced/m)
-  type('k')
+  // A deploy comes before those that are well.
+  type('j')
   await shows(/^> mail/m)
-  await host.add('new', {})
+  host.put('new')
   await shows(/^ {2}new .* 2\/2/m)
   await quit()
 })
@@ -60,7 +61,7 @@ test('it keeps the figures of a host that does not answer, and says so', async (
   const host = await startFakeHost(t, { shop: {} })
   const { shows, quit } = top([], host)
   await shows(/^> shop .* All 2 workers are ready$/m)
-  host.close({ isSilent: true })
+  await host.die()
   await shows(/^> shop +2\/2 .* no answer$/m)
   await shows(/^no master answers at /m)
   await quit()
