@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
-import { loadConfig } from '../../server/config/config.ts'
-import { startAppHere } from '../support/app-here.ts'
+import { hostAppsHere } from '../support/apps-here.ts'
 import { tempFolder } from '../support/folder.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
+import { untilFound } from '../support/until.ts'
 import { setVariables } from '../support/variables.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
 
 /** What the process of the host has, and the shell of the app has not. */
 const OF_HOST = 'ONLY_THE_HOST_HAS_IT'
@@ -37,35 +39,38 @@ function shell (files: Record<string, string>, more: Record<string, string> = {}
   for (const [name, text] of Object.entries(files)) writeFileSync(path.join(folder, name), text, { mode: 0o755 })
   return { folder,
     env: { PATH: `${path.join(folder, 'bin')}${path.delimiter}${process.env.PATH}`, [OF_APP]: 'app',
-      SHARED: 'of the app', ...more } as Record<string, string | undefined> }
+      SHARED: 'of the app', ...more } as Record<string, string> }
 }
 
-async function start (t: TestContext, { folder, env }: ReturnType<typeof shell>, flags: Record<string, unknown> = {}) {
-  const sources = { flags: { workers: 1, logsMirror: 'off', dataDir: 'data', drainIdleGraceMs: 0, ...flags }, env,
-    cwd: folder, isApart: true }
-  const config = await loadConfig(sources)
-  const app = await startAppHere(t, { config, environment: env,
-    reload: (launchIn) => loadConfig({ ...sources, isAgain: true, launchIn }) })
-  await app.supervisor.running
-  return app
+/** An app of a host in this process, ordered from that shell. */
+async function start (t: TestContext, { folder, env }: ReturnType<typeof shell>, flags: Record<string, string> = {}) {
+  const apps = hostAppsHere(t)
+  await apps.add({ name: 'own', cwd: folder, env, dependsOn: [],
+    flags: { workers: '1', logsMirror: 'off', drainIdleGraceMs: '0', ...flags } }, { actor: 'test' })
+  const { addresses: [url], entry } = await apps.until('own',
+    ({ state, workers }) => state === 'running' && workers?.ready === 1)
+  const { deck, history } = present(apps.opened('own'))
+  return { apps, url, entry, deck,
+    untilEvent: (isIt: (event: DeckEvent) => unknown) =>
+      untilFound(() => history.page({ limit: 200 }).items.findLast(isIt), () => `an event: ${apps.said.join('\n')}`) }
 }
 
 type App = Awaited<ReturnType<typeof start>>
 type Variables = Record<string, string | undefined>
 
-async function ask (app: App) {
-  return await (await fetch(app.url(), { headers: { connection: 'close' } })).json() as { pid: number,
-    execArgv: string[], env: Variables, born: Variables }
+async function ask ({ url }: App) {
+  return await (await fetch(url, { headers: { connection: 'close' } })).json() as { pid: number, execArgv: string[],
+    env: Variables, born: Variables }
 }
 
-async function deploy (app: App) {
-  const { lastId } = app.events
-  await app.deck.deploy({ actor: 'test' })
-  const end = await app.untilEvent(({ type, id }) =>
+async function deploy ({ deck, untilEvent }: App) {
+  const { lastId } = deck.events
+  await deck.deploy({ actor: 'test' })
+  const { type, release } = await untilEvent(({ type, id }) =>
     /^rollout\.(succeeded|failed|rolled-back)$/.test(type) && id > lastId
   )
-  assert.equal(end.type, 'rollout.succeeded')
-  return app.releases.get(end.detail.to)
+  assert.equal(type, 'rollout.succeeded')
+  return deck.releases.get(String(release))
 }
 
 function assertOwn (variables: Variables) {
@@ -80,7 +85,7 @@ function readNoted (file: string) {
 
 describe('an app in a process with other variables', () => {
   test('gives its workers its own: at the start, to one that has stood by, and after a deploy', async (t) => {
-    const app = await start(t, shell({ 'app.js': TELLS_VARIABLES }), { entry: 'app.js', standby: 1 })
+    const app = await start(t, shell({ 'app.js': TELLS_VARIABLES }), { entry: 'app.js', standby: '1' })
     const first = await ask(app)
     for (const each of [first.env, first.born]) assertOwn(each)
     const { worker } = await app.untilEvent(({ type }) => type === 'worker.standby')
@@ -102,7 +107,7 @@ describe('an app in a process with other variables', () => {
       'clusterdeck.config.json': JSON.stringify({ entry: 'serves-it',
         hooks: { beforeDeploy: { command: ['notes-it', 'notes'] } } }) })
     const app = await start(t, own)
-    assert.equal(app.config.entry, path.join(own.folder, 'bin', 'serves-it'))
+    assert.equal(app.entry, path.join(own.folder, 'bin', 'serves-it'))
     const { git } = await deploy(app)
     assert.equal(git?.branch, 'of-its-own')
     assertOwn(readNoted(path.join(own.folder, 'notes')))
@@ -116,7 +121,7 @@ describe('an app in a process with other variables', () => {
     })
     process.env.IT_CAME_LATER = 'in the process'
     assert.deepEqual((await deploy(app)).changed?.environment, [])
-    own.env.SHARED = 'of the app, changed'
+    await app.apps.changeVariables('own', { ...own.env, SHARED: 'of the app, changed' }, { isDry: false })
     assert.deepEqual((await deploy(app)).changed?.environment, ['SHARED'])
     assert.equal((await ask(app)).env.SHARED, 'of the app, changed')
   })

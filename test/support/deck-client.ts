@@ -5,12 +5,12 @@ import { fallbackFolders } from '../../server/system/fallback-folder.ts'
 import { get } from './asking.ts'
 import { createEventLog, isLike, type EventLike } from './event-log.ts'
 import './no-hang.ts'
+import { inPatience } from './until.ts'
 import type { AnswerOrProblem } from './answers.ts'
 import type { Status, Worker } from '../../server/api/cluster.ts'
 import type { RolloutInFull } from '../../server/api/rollouts.ts'
 import type { DeckEvent } from '../../server/events/stream.ts'
 
-export const PATIENCE_MS = 90_000
 const LOOK_AGAIN_MS = 40
 
 type Output = { stdout: string, stderr: string }
@@ -33,7 +33,8 @@ export function createDeckClient (
   const events = createEventLog()
   /** Known once the master has announced itself. */
   const access = { pid: 0, adminUrl: '', token: '', place: folder }
-  const inTime = <T>(promise: Promise<T>, what: string | (() => string)) => deadline(promise, what, output)
+  const inTime = <T>(promise: Promise<T>, what: string | (() => string)) =>
+    inPatience(promise, () => `${typeof what === 'function' ? what() : what}; output: ${output.stdout}${output.stderr}`)
 
   const client = {
     folder,
@@ -212,28 +213,6 @@ async function untilMaster (folder: string, isMeant: (pid: number) => boolean, e
 
 function stateOf ({ id, state }: Worker) {
   return `${id} ${state}`
-}
-
-async function deadline<T> (promise: Promise<T>, what: string | (() => string), output: Output): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise((_resolve, reject) => {
-    timer = setTimeout(
-      () =>
-        reject(
-          new Error(
-            `waited ${PATIENCE_MS} ms for ${
-              typeof what === 'function' ? what() : what
-            }; output: ${output.stdout}${output.stderr}`
-          )
-        ),
-      PATIENCE_MS
-    )
-  })
-  try {
-    return await Promise.race([promise, late]) as T
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** `what`: it is the answer to @throws {Error} which shows the text */

@@ -2,9 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { setMaxListeners } from 'node:events'
 import path from 'node:path'
 import { runCliHere } from './cli-here.ts'
-import { createDeckClient, PATIENCE_MS, readMasters } from './deck-client.ts'
+import { createDeckClient, readMasters } from './deck-client.ts'
 import { FIXTURES, WORKERS, type TestOwner } from './deck.ts'
 import { tempFolder } from './folder.ts'
+import { PATIENCE_MS } from './until.ts'
 
 export type DeckHere = Awaited<ReturnType<typeof startDeckHere>>
 

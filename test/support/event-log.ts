@@ -52,8 +52,7 @@ const RETRY_MS = 20
  * slow reader is, goes on after the last event that came.
  */
 export function createEventLog () {
-  const seen: SeenEvent[] = []
-  const watchers: Set<() => void> = new Set()
+  const { seen, take, watch } = createSeenEvents()
   let request: http.ClientRequest | undefined
   let retry: NodeJS.Timeout | undefined
 
@@ -77,7 +76,7 @@ export function createEventLog () {
       response.setEncoding('utf8').on('error', () => {}).on('data', (text) => {
         const blocks = (rest + text).split('\n\n')
         rest = blocks.pop() ?? ''
-        for (const block of blocks) take(block)
+        for (const block of blocks) read(block)
       })
     })
     request = own
@@ -88,23 +87,34 @@ export function createEventLog () {
     })
   }
 
-  function take (block: string) {
+  function read (block: string) {
     const data = block.split('\n').find((line) => line.startsWith('data:'))
-    if (!data) return
-    seen.push(JSON.parse(data.slice(5)))
-    for (const watcher of [...watchers]) watcher()
+    if (data) take(JSON.parse(data.slice(5)))
   }
+}
 
-  function watch<T> (find: () => T | undefined) {
-    return new Promise<T>((resolve) => {
-      const look = () => {
-        const found = find()
-        if (!found) return
-        watchers.delete(look)
-        resolve(found)
-      }
-      watchers.add(look)
-      look()
-    })
+/** The events that have come, oldest first, and who waits for some. */
+export function createSeenEvents () {
+  const seen: SeenEvent[] = []
+  const watchers: Set<() => void> = new Set()
+
+  return {
+    seen,
+    take (event: SeenEvent) {
+      seen.push(event)
+      for (const watcher of [...watchers]) watcher()
+    },
+    /** @returns what is found, now or after one of the next events */
+    watch: <T>(find: () => T | undefined) =>
+      new Promise<T>((resolve) => {
+        const look = () => {
+          const found = find()
+          if (!found) return
+          watchers.delete(look)
+          resolve(found)
+        }
+        watchers.add(look)
+        look()
+      })
   }
 }

@@ -7,16 +7,16 @@ import { createState } from '../../server/lifecycle/state.ts'
 import { createJudge } from '../../server/releases/judge.ts'
 import { createAnswers } from '../../server/vitals/answers.ts'
 import { servicesOf } from './cluster.ts'
+import { createSeenEvents, type SeenEvent } from './event-log.ts'
 import { tempFolder } from './folder.ts'
+import { inPatience, PATIENCE_MS } from './until.ts'
 import type { TestContext } from 'node:test'
 import type { DeckEvent } from '../../server/events/stream.ts'
 import type { Logs } from '../../server/logs/logs.ts'
-import type { SeenEvent } from './event-log.ts'
 
 type Report = { statuses: number[], inFlight: number }
 
 const FIXTURES = path.resolve(import.meta.dirname, '../fixtures')
-const PATIENCE_MS = 90_000
 const INHERITED = Object.freeze({ stdout: 'inherit', stderr: 'inherit', close () {} })
 
 /**
@@ -29,9 +29,8 @@ export async function supervised (t: TestContext, app: string,
   const folder = tempFolder()
   const entry = path.join(FIXTURES, app)
   const config = await loadConfig({ flags: { entry, args, ...flags }, env: {}, cwd: FIXTURES })
-  const events: SeenEvent[] = []
+  const { seen: events, take, watch } = createSeenEvents()
   const reports: Report[] = []
-  const watchers: Set<() => void> = new Set()
   const { ready, drain, stop, crash, restart, recycle } = config
   const release = { id: 'r1', createdAt: '', entry, path: FIXTURES }
   const state = createState({ options: { ready, drain, stop, crash, restart, recycle }, release })
@@ -40,7 +39,7 @@ export async function supervised (t: TestContext, app: string,
   const fork = createForker({ current: config }, { crashFolder: folder, orderFolder: folder, outlives: () => false,
     logs })
   const deck = createSupervisor(state, servicesOf({ fork, events: { publish: (told) => {
-    note(told as SeenEvent)
+    take(told as SeenEvent)
     return told as DeckEvent
   } }, limits: { watchdog: { timeoutMs: 0, stack: 'off' }, recycle }, judge: createJudge(),
     vitals: { accept: (_worker, _slot, body) => {
@@ -65,33 +64,9 @@ export async function supervised (t: TestContext, app: string,
     last: (type: string) => events.findLast((event) => event.type === type)!,
 
     /** `count`: of those, since the start. Returns the last of them. */
-    until (type: string, count: number = 1): Promise<SeenEvent> {
-      return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          watchers.delete(look)
-          reject(
-            new Error(`waited for ${count} × ${type}; came: ${
-              events.map((event) => `${event.type}: ${event.message ?? ''}`).join('\n')
-            }`)
-          )
-        }, PATIENCE_MS)
-        watchers.add(look)
-        look()
-
-        function look () {
-          const those = events.filter((event) => event.type === type)
-          if (those.length < count) return
-          clearTimeout(timer)
-          watchers.delete(look)
-          resolve(those[count - 1])
-        }
-      })
-    }
-  }
-
-  function note (event: SeenEvent) {
-    events.push(event)
-    for (const watcher of [...watchers]) watcher()
+    until: (type: string, count: number = 1): Promise<SeenEvent> =>
+      inPatience(watch(() => events.filter((event) => event.type === type)[count - 1]), () =>
+        `${count} × ${type}; came: ${events.map((event) => `${event.type}: ${event.message ?? ''}`).join('\n')}`)
   }
 }
 

@@ -1,7 +1,7 @@
 /** What comes soon is seen soon; what takes long costs few looks meanwhile. */
 const LOOK_AGAIN_MS = 20
 const LOOK_AGAIN_AT_MOST_MS = 150
-const PATIENCE_MS = 90_000
+export const PATIENCE_MS = 90_000
 
 /**
  * Looks until it is so: a process that is no child of ours tells nobody of its end. `what`: a function is asked once
@@ -25,4 +25,17 @@ export async function untilFound<T> (look: () => T | null | undefined | false | 
   let seen: T | null | undefined | false
   await until(async () => Boolean(seen = await look()), what, options)
   return seen as T
+}
+
+/** @throws {Error} which says for what it has waited too long */
+export async function inPatience<T> (promise: Promise<T>, what: () => string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${PATIENCE_MS} ms for ${what()}`)), PATIENCE_MS)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }

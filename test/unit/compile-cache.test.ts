@@ -5,7 +5,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { cacheFolder } from '../../server/compile-cache.js'
 import { CLI } from '../support/deck.ts'
-import { PATIENCE_MS } from '../support/deck-client.ts'
+import { PATIENCE_MS } from '../support/until.ts'
 import { tempFolder } from '../support/folder.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))

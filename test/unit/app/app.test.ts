@@ -12,7 +12,6 @@ import { openDataDir } from '../../../server/system/data-dir.ts'
 import { createTerminal } from '../../../server/terminal.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
-import { createRunsHere } from '../../support/app-here.ts'
 import { fake } from '../../support/fake.ts'
 
 const TIMES = Number(process.env.TIMES ?? 100)
@@ -51,9 +50,11 @@ test('an app that is made and ended again and again leaves nothing in its proces
     const closers = createClosers()
     const dataDir = openDataDir(config.dataDir)
     const app = await openApp({ config, reload: async () => config, dataDir, environment: {}, order: null,
-      source: () => ({ order: null, inherited: {} }), runs: createRunsHere() }, { keeper, closers, log, terminal,
-      streams: process, software: { version: '0.0.0', nodeVersion: process.version }, others: fake({ list: () => [] }),
-      fleet: () => null, joinsFleet: false, turns: null, rolloutTurns: null, isShared: false, publicUrl: () => null,
+      source: () => ({ order: null, inherited: {} }),
+      runs: fake({ read: () => null, save () {}, stored: async () => {}, isStored: () => true }) }, { keeper, closers,
+      log, terminal, streams: process, software: { version: '0.0.0', nodeVersion: process.version },
+      others: fake({ list: () => [] }), fleet: () => null, joinsFleet: false, turns: null, rolloutTurns: null,
+      isShared: false, publicUrl: () => null,
       upgrade: { join: () => () => {}, begin: () => assert.fail('this app has no host') } })
     assert.equal(app.deck.snapshot().state, 'starting')
     await closers.close()
