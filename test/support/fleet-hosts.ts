@@ -1,7 +1,7 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { get } from './asking.ts'
-import { writeRelease } from './fleet.ts'
+import { deploysIn } from './fleet.ts'
 import { tempFolder } from './folder.ts'
 import { startHost } from './host.ts'
 import { untilFound } from './until.ts'
@@ -21,11 +21,13 @@ export async function startFleetHost (t: TestOwner,
     flags: ['--fleet', servers, '--fleet-name', 'test', '--fleet-member', name, '--fleet-accept', 'operate']
   })
   const root = tempFolder()
-  const heldBy = (app: string) => path.join(root, `${app}.held`)
+  const deploys = Object.fromEntries(
+    apps.map((app) => [app, deploysIn(path.join(root, app), path.join(root, `${app}.held`))])
+  )
   for (const app of apps) {
     const cwd = path.join(root, app)
     mkdirSync(path.join(cwd, 'pushed'), { recursive: true })
-    writeRelease(cwd, 'v1', { heldBy: heldBy(app) })
+    deploys[app].put('v1')
     await host.add({ name: app, cwd,
       flags: { entry: 'app.js', workers: '1', releasesMode: 'folder', releasesRoot: path.join(cwd, 'pushed') },
       env: { PATH: process.env.PATH } })
@@ -38,18 +40,9 @@ export async function startFleetHost (t: TestOwner,
     name,
     urls: Object.fromEntries(apps.map((app) => [app, running[app].addresses[0]])) as Record<string, string>,
 
-    /** What a deploy of the app finds from now on. */
-    put: (app: string, version: string, how?: { isBad?: boolean }) =>
-      writeRelease(path.join(root, app), version, { ...how, heldBy: heldBy(app) }),
-
-    /** No worker of the app gets ready from now on. */
-    hold (app: string) {
-      writeFileSync(heldBy(app), '')
-    },
-
-    letGo (app: string) {
-      rmSync(heldBy(app))
-    },
+    put: (app: string, version: string, how?: { isBad?: boolean }) => deploys[app].put(version, how),
+    hold: (app: string) => deploys[app].hold(),
+    letGo: (app: string) => deploys[app].letGo(),
 
     /** Which version serves. */
     version: (app: string): Promise<string> => get(running[app].addresses[0]),

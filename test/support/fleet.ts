@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { get } from './asking.ts'
 import { startDeck, type Launch, type TestOwner } from './deck.ts'
 import { startDeckHere } from './deck-here.ts'
 import { tempFolder } from './folder.ts'
+import { untilFound } from './until.ts'
 import type { Fleet } from '../../server/api/fleet-answers.ts'
 import type { Seen } from './event-log.ts'
 
@@ -51,44 +53,27 @@ export async function startMember (t: TestOwner,
     appFolder: folder,
     dataDir,
 
-    /** What a deploy finds from now on. */
-    put: (version: string, options?: { isBad?: boolean }) => writeRelease(folder, version, { ...options, heldBy }),
-
-    /** No worker gets ready from now on, so that its turn lasts. */
-    hold () {
-      writeFileSync(heldBy, '')
-    },
-
-    letGo () {
-      rmSync(heldBy)
-    },
+    ...deploysIn(folder, heldBy),
 
     async fleet (): Promise<SeenFleet> {
       return (await deck.api('/fleet')).body as SeenFleet
     },
 
-    async untilFleet (isSo: (fleet: SeenFleet) => boolean, what: string): Promise<SeenFleet> {
-      const until = performance.now() + PATIENCE_MS
-      for (;;) {
+    untilFleet (isSo: (fleet: SeenFleet) => boolean, what: string): Promise<SeenFleet> {
+      let seen: SeenFleet | null = null
+      return untilFound(async () => {
         const { status, body } = await deck.api('/fleet')
-        const found = body as SeenFleet
-        if (status === 200 && isSo(found)) return found
-        if (performance.now() > until)
-          throw new Error(`waited ${PATIENCE_MS} ms for ${what}: ${JSON.stringify(found.rollout ?? found)}`)
-        await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
-      }
+        seen = body as SeenFleet
+        return status === 200 && isSo(seen) && seen
+      }, () => `${what}: ${JSON.stringify(seen?.rollout ?? seen)}`, { patienceMs: PATIENCE_MS })
     },
 
     /** @returns which version serves */
-    async version (): Promise<string> {
-      const response = await fetch(await deck.appUrl(), { headers: { connection: 'close' } })
-      return response.text()
-    }
+    version: async (): Promise<string> => get(await deck.appUrl())
   })
 }
 
 const PATIENCE_MS = 120_000
-const LOOK_AGAIN_MS = 100
 
 /** @returns once each sees all others */
 export async function startFleet (t: TestOwner, names: string[],
@@ -101,6 +86,23 @@ export async function startFleet (t: TestOwner, names: string[],
       'all members to see each other'
     )
   return members
+}
+
+/** `folder`: of an app; `heldBy`: a file that holds it back */
+export function deploysIn (folder: string, heldBy: string) {
+  return {
+    /** What a deploy finds from now on. */
+    put: (version: string, options?: { isBad?: boolean }) => writeRelease(folder, version, { ...options, heldBy }),
+
+    /** No worker gets ready from now on, so that its turn lasts. */
+    hold () {
+      writeFileSync(heldBy, '')
+    },
+
+    letGo () {
+      rmSync(heldBy)
+    }
+  }
 }
 
 /** `isBad`: it does not start; `heldBy`: it does not listen while there is this file */
