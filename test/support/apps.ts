@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { readJson } from '../../server/system/json-file.ts'
-import { registerDeck, runningDecks, type RunningDeck } from '../../server/system/running-decks.ts'
-import { isAlive, type ProcessIdentity } from '../../server/system/process-identity.ts'
+import { registerDeck, type RunningDeck } from '../../server/system/running-decks.ts'
 import { runCliHere } from './cli-here.ts'
 import { CLI, FIXTURES } from './deck.ts'
 import { tempFolder } from './folder.ts'
 import { until } from './until.ts'
+import { openUser } from './user.ts'
 import type { TestContext } from 'node:test'
 import type { OpenRequests, Status } from '../../server/api/cluster.ts'
 
@@ -20,22 +18,18 @@ export function openApps (t: Pick<TestContext, 'after'>,
   apps: Record<string, Record<string, unknown> & { entry: string }>, shared: Record<string, unknown> = {},
   variables: Record<string, string | undefined> = {})
 {
-  const cwd = tempFolder()
-  const env: Record<string, string | undefined> = { ...process.env, PORT: undefined,
-    CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running'), CLUSTERDECK_HOST_DIR: path.join(tempFolder(), 'host'),
-    CLUSTERDECK_ADMIN_PORT: '0', ...variables }
+  const user = openUser(t, { variables })
   const own = Object.fromEntries(
     Object.entries(apps).map(([name, options]) => [name, { ...options, entry: path.resolve(FIXTURES, options.entry) }])
   )
-  writeFileSync(path.join(cwd, 'clusterdeck.config.json'),
-    JSON.stringify({ workers: 1, admin: { port: 0 }, ...shared, apps: own }))
-  t.after(endAll)
+  const cwd = user.folder('apps', { workers: 1, admin: { port: 0 }, ...shared, apps: own })
+  const env: Record<string, string | undefined> = { ...process.env, ...user.env, CLUSTERDECK_ADMIN_PORT: '0' }
 
   return {
     cwd,
     env,
-    decks: () => runningDecks(env),
-    deck: (name: string) => runningDecks(env).find((deck) => deck.name === name),
+    decks: user.decks,
+    deck: (name: string) => user.decks().find((deck) => deck.name === name),
 
     /** Runs a command to its end. `line`: words, separated by blanks. */
     run: (line: string, folder: string = cwd) => runCliHere(line.split(' '), { env, cwd: folder }),
@@ -64,14 +58,8 @@ export function openApps (t: Pick<TestContext, 'after'>,
     },
 
     /** `where`: below /api/v1 */
-    async ask (name: string, where: string): Promise<Status & OpenRequests> {
-      const { adminUrl } = runningDecks(env).find((deck) => deck.name === name) as RunningDeck
-      const token = readFileSync(path.join(String(env.CLUSTERDECK_HOST_DIR), 'admin.token'), 'utf8').trim()
-      const response = await fetch(`${adminUrl}/api/v1${where}`, {
-        headers: { authorization: `Bearer ${token}`, connection: 'close' }
-      })
-      return await response.json() as Status & OpenRequests
-    },
+    ask: async (name: string, where: string) =>
+      (await user.ask(user.deck(name), where)).body as unknown as Status & OpenRequests,
 
     /** Of a deck that there is not. */
     pretend (fields: Partial<RunningDeck>) {
@@ -79,29 +67,5 @@ export function openApps (t: Pick<TestContext, 'after'>,
         adminUrl: 'http://127.0.0.1:1', fingerprint: null, version: '0.1.0', startedAt: '2026-01-31T12:00:00.000Z',
         master: { pid: process.pid, startTime: null }, keeper: null, ...fields }, env)
     }
-  }
-
-  async function endAll () {
-    const processes = [...runningDecks(env).flatMap(({ keeper, master }) => [keeper, master]), ...processesOfHost()]
-      .filter((each) => each !== null && each.pid !== process.pid && isAlive(each))
-    // As by two signals of an operator.
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) for (const each of processes) kill(each?.pid, signal)
-    await until(() => processes.every((each) => each === null || !isAlive(each)), 'the end of all decks')
-  }
-
-  /** It may have no app that runs. */
-  function processesOfHost (): (ProcessIdentity | null)[] {
-    const announced = readJson(path.join(String(env.CLUSTERDECK_HOST_DIR), 'master.json')) as
-      | ProcessIdentity & { keeper: ProcessIdentity | null }
-      | null
-    return announced === null ? [] : [announced.keeper, { pid: announced.pid, startTime: announced.startTime }]
-  }
-}
-
-function kill (pid: number | undefined, signal: NodeJS.Signals) {
-  try {
-    process.kill(Number(pid), signal)
-  } catch {
-    // ESRCH: it has ended in between.
   }
 }

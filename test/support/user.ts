@@ -21,20 +21,21 @@ export type Answer = Partial<Host> & { id: number, url: string, done: boolean, s
   items: { name: string, state: string, pid: number, cause: string }[] }
 
 const CONFIG = 'clusterdeck.config.json'
-const END_WITHIN_MS = 30_000
 const NEXT_WITHIN_MS = 120_000
 
 /**
  * A user of a machine, with folders of apps, a host and a list of decks that are their own. All processes that are
- * started end with the test. `cli`: of another installation.
+ * started end with the test. `cli`: of another installation; `variables`: of what is started.
  */
-export function openUser (t: Pick<TestContext, 'after'>, { cli = CLI }: { cli?: string } = {}) {
+export function openUser (t: Pick<TestContext, 'after'>,
+  { cli = CLI, variables = {} }: { cli?: string, variables?: Record<string, string | undefined> } = {})
+{
   const home = tempFolder()
-  const host = path.join(home, 'host')
-  const mark = `CLUSTERDECK_HOST_DIR=${host}`
   // With a bundle of certificates each process would read it at its start.
-  const env = { PORT: undefined, NODE_EXTRA_CA_CERTS: undefined, CLUSTERDECK_HOST_DIR: host,
-    CLUSTERDECK_RUNTIME_DIR: path.join(home, 'running') }
+  const env: Record<string, string | undefined> = { PORT: undefined, NODE_EXTRA_CA_CERTS: undefined,
+    CLUSTERDECK_HOST_DIR: path.join(home, 'host'), CLUSTERDECK_RUNTIME_DIR: path.join(home, 'running'), ...variables }
+  const host = String(env.CLUSTERDECK_HOST_DIR)
+  const mark = `CLUSTERDECK_HOST_DIR=${host}`
   t.after(end)
 
   const user = {
@@ -141,10 +142,15 @@ export function openUser (t: Pick<TestContext, 'after'>, { cli = CLI }: { cli?: 
 
   /** As by two signals of an operator; what is left then is a defect, and ended too. */
   async function end () {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) for (const pid of user.managers()) kill(pid, signal)
-    const left = await until(() => user.processes().length === 0, 'the end of all', { patienceMs: END_WITHIN_MS })
-      .catch(() => user.processes())
-    for (const pid of left ?? []) kill(pid, 'SIGKILL')
+    // A host may have no app that runs.
+    const ofHost = await readMasters(host) as { pid: number, keeper?: { pid: number } | null }[]
+    const pids = [...user.managers(), ...ofHost.flatMap(({ pid, keeper }) => [pid, ...keeper ? [keeper.pid] : []])]
+    for (const signal of ['SIGTERM', 'SIGINT'] as const)
+      for (const pid of new Set(pids)) if (pid !== process.pid) kill(pid, signal)
+    const text = () => `the end of ${findProcesses(mark).map(({ command }) => command).join(', ')}`
+    await until(() => user.processes().length === 0, text).finally(() => {
+      for (const pid of user.processes()) kill(pid, 'SIGKILL')
+    })
   }
 }
 
