@@ -1,8 +1,24 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { callsTable, hostCallsTable } from './calls-table.ts'
-import { eventsTable } from './events-table.ts'
-import { keysTable } from './keys-table.ts'
-import { optionsTable } from './options-table.ts'
+import { operationsOf } from '../../server/admin/deck-site.ts'
+import { hostOperations } from '../../server/admin/host-site.ts'
+import { OPTIONS, type Option } from '../../server/config/options.ts'
+import { EVENT_TYPES, kindOf } from '../../server/events/kinds.ts'
+import { FILE_KEYS, KEYS } from '../../server/import/keys.ts'
+import { fake } from './fake.ts'
+import type { Mount } from '../../server/api/openapi.ts'
+
+/** Headings of the manual's page of options, what they hold (beginnings of names), and the page that says more. */
+const GROUPS: [string, (string | null)[], string?][] = [['General', [null, 'sticky'], '[Connections](connections.md)'],
+  ['Admin page', ['admin'], '[Security](security.md)'], ['Start and readiness', ['ready'], '[Readiness](readiness.md)'],
+  ['Draining and stopping', ['drain'], '[How it works](how-it-works.md#drain)'], ['Restarts, hangs and recycling', [
+  'restart',
+  'watchdog',
+  'recycle',
+  'limits'
+], '[How it works](how-it-works.md#what-happens-when)'], ['Deploys', ['rollout', 'hooks'], '[Deploying](deploying.md)'],
+  ['Releases', ['releases'], '[Releases](releases.md)'], ['Fleet', ['fleet'], '[Fleet](fleet.md)'], ['Telemetry', [
+  'telemetry'
+], '[Telemetry](telemetry.md)'], ['Logs, history and diagnostics', ['logs', 'history'], '[Logs](logs.md)']]
 
 /**
  * The tables of the manual that are made from the code, each between two marks: `node test/support/manual-tables.ts`
@@ -23,6 +39,87 @@ function scriptOf (file: string) {
 export function withTable (text: string, mark: string, table: string) {
   return text.replace(new RegExp(`(<!-- ${mark} -->\\n).*?(<!-- /${mark} -->)`, 's'),
     (_, begin, end) => begin + table + end)
+}
+
+/** @returns the operations of the API as a table of the manual */
+function callsTable (): string {
+  return tableOfCalls(operationsOf(fake({ deck: {}, access: { sessions: {} }, now: Date.now }), () => ({})))
+}
+
+/** @returns the same of those that a host has itself */
+function hostCallsTable (): string {
+  return tableOfCalls(hostOperations(fake({ apps: {}, access: {}, now: Date.now }), () => ({})))
+}
+
+function tableOfCalls (mounts: Mount[]) {
+  const rows = mounts.flatMap(({ base, groups }) =>
+    Object.values(groups).flatMap(({ resources }) =>
+      Object.entries(resources).flatMap(([path, resource]) =>
+        Object.entries(resource).map(([method, { summary, role, byToken }]) => {
+          return `| \`${method} ${base === '/' ? '' : base}${path.replace(/:(\w+)/g, '{$1}')}\` | ${summary}. | ${
+            role ?? 'anyone'
+          }${byToken ? ', by a token' : ''} |`
+        })
+      )
+    )
+  )
+  return ['| call | does | needs |', '| --- | --- | --- |', ...rows, ''].join('\n')
+}
+
+/** The manual's table of events. */
+function eventsTable () {
+  const rows = EVENT_TYPES.map((type) => `| \`${type}\` | ${kindOf({ type, cause: null }).label} |`)
+  return ['| type | on the dashboard |', '| --- | --- |', ...rows, ''].join('\n')
+}
+
+/** What becomes of each key of PM2, as the manual has it; keys of which the same is to be said have one row. */
+function keysTable () {
+  const rows = [
+    ...Object.entries(KEYS).map(([key, { also = [], fate, ...rest }]) => ({ names: [key, ...also.filter((name) =>
+      !/[A-Z]/.test(name)
+    )], fate, ...rest })),
+    ...Object.entries(FILE_KEYS).map(([key, rest]) => ({ names: [key], fate: 'left out', ...rest }))
+  ]
+  const texts = new Map(
+    rows.map((
+      { fate, becomes, about }
+    ) => [about, `| ${fate} | ${becomes} | ${about.replace(/\.?$/, '.').replaceAll('|', '\\|')} |`])
+  )
+  return ['| PM2 | is | as, or nearest | note |', '| --- | --- | --- | --- |',
+    ...[...texts].map(([about, text]) =>
+      `| ${
+        rows.filter((row) => row.about === about).flatMap(({ names }) => names).map((name) => `\`${name}\``).join(', ')
+      } ${text}`
+    ), ''].join('\n')
+}
+
+/**
+ * The tables of options in the manual, made from the schema: a table for each group, and the last one for what is
+ * rarely needed.
+ */
+function optionsTable () {
+  const shown = OPTIONS.filter(({ name }) => name !== 'entry' && name !== 'args')
+  const groupOf = (name: string) => name.includes('.') ? name.split('.')[0] : null
+  const known = new Set(GROUPS.flatMap(([, groups]) => groups))
+  for (const { name, isRare } of shown)
+    if (!isRare && !known.has(groupOf(name))) throw new Error(`no heading for the option ${name}`)
+  return [...GROUPS.map(([heading, groups, more]) => {
+    return tableOfOptions(heading, more ? `See ${more}.` : null,
+      shown.filter(({ name, isRare }) => !isRare && groups.includes(groupOf(name))))
+  }),
+    tableOfOptions('Rarely needed', 'The defaults of these suit nearly every app.',
+      shown.filter(({ isRare }) => isRare))].join('\n')
+}
+
+function tableOfOptions (heading: string, about: string | null, options: Option[]) {
+  return [`## ${heading}`, '', ...about === null ? [] : [about, ''], '| key | default | flag, environment | meaning |',
+    '| --- | --- | --- | --- |', ...options.map(rowOfOption), ''].join('\n')
+}
+
+function rowOfOption ({ name, kind, flag, env, fallback, description }: Option) {
+  const isShown = fallback !== undefined && typeof fallback !== 'object' && kind !== 'file'
+  const ways = kind === 'file' ? '' : `\`${flag}\`${name === 'workers' ? ', `-w`' : ''}, \`${env}\``
+  return `| \`${name}\` | ${isShown ? `\`${fallback}\`` : ''} | ${ways} | ${description} |`
 }
 
 if (process.argv[1]?.endsWith('manual-tables.ts')) {
