@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Program } from './programs.ts'
@@ -16,26 +16,28 @@ const PATIENCE_MS = 10 * 60_000
  * @throws {Error} what npm or the build said
  */
 export async function install (program: Program): Promise<{ folder: string, version: string }> {
+  const { packages, overrides, scripts, type, manager, compiles, build = [] } = program
   const folder = path.join(INSTALLED, program.name)
-  const stamp = path.join(folder, '.stamp')
-  const wanted = digest(program)
-  if (read(stamp) !== wanted) {
-    rmSync(stamp, { force: true })
-    await fill(folder, program)
-    writeFileSync(stamp, wanted)
-  }
+  await fillOnce(folder, {
+    facts: [packages, overrides, scripts, type, manager, compiles, build, process.versions.modules],
+    sources: sourcesOf(program).map(({ from }) => from)
+  }, () => fill(folder, program))
   return { folder, version: versionOf(program, folder) }
 }
 
-function digest (program: Program) {
-  const { packages, overrides, scripts, type, manager, compiles, build = [] } = program
-  const hash = createHash('sha256').update(
-    JSON.stringify([packages, overrides, scripts, type, manager, compiles, build, process.versions.modules])
-  )
-  for (const source of sourcesOf(program)) {
-    for (const file of listFiles(source.from)) hash.update(file).update(readFileSync(file))
-  }
-  return hash.digest('hex')
+/** Fills a folder, unless that was done with the same facts and sources. */
+export async function fillOnce (folder: string, { facts, sources }: { facts: unknown, sources: string[] },
+  fill: () => Promise<unknown>)
+{
+  const hash = createHash('sha256').update(JSON.stringify(facts))
+  for (const file of sources.flatMap(listFiles)) hash.update(file).update(readFileSync(file))
+  const wanted = hash.digest('hex')
+  const stamp = path.join(folder, '.stamp')
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return
+  rmSync(stamp, { force: true })
+  mkdirSync(folder, { recursive: true })
+  await fill()
+  writeFileSync(stamp, wanted)
 }
 
 /** @returns `to`: below its folder */
@@ -55,7 +57,6 @@ function listFiles (where: string): string[] {
 
 async function fill (folder: string, program: Program) {
   const { name, packages, overrides, scripts, type, manager, compiles, build = [] } = program
-  mkdirSync(folder, { recursive: true })
   writeFileSync(path.join(folder, 'package.json'),
     JSON.stringify({ name: `gallery-${name}`, private: true, type, scripts, dependencies: packages, overrides }, null,
       2))
@@ -89,13 +90,4 @@ function versionOf ({ packages }: Program, folder: string) {
   return name
     ? JSON.parse(readFileSync(path.join(folder, 'node_modules', name, 'package.json'), 'utf8')).version
     : `node ${process.versions.node}`
-}
-
-function read (file: string) {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    // ENOENT: not installed yet.
-    return null
-  }
 }
