@@ -8,7 +8,7 @@ import { isObject } from '../config/is-object.ts'
 import { environmentOf, environmentsOf } from './environment.ts'
 import { deployNames, readDeploySection } from './deploy-section.ts'
 import { jobApp } from './job.ts'
-import { FILE_KEYS, KEYS, type Fate, type Scene } from './keys.ts'
+import { FILE_KEYS, KEYS, namesOfKey, type Fate, type Scene } from './keys.ts'
 import { Expression, SPREAD } from './literal.ts'
 import { programOf, type Foreign, type Look } from './program.ts'
 
@@ -33,7 +33,7 @@ export type Conversion = { apps: App[], foreign: ForeignApp[], items: Item[] }
 const MAX_NAME = 60
 const IS_DEFAULT = 'not needed: it is the default'
 const LONG_NAMES: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries(KEYS).flatMap(([key, { also = [] }]) => [key, ...also].map((name) => [name, key]))
+  Object.keys(KEYS).flatMap((key) => namesOfKey(key).map((name) => [name, key]))
 )
 
 /**

@@ -9,7 +9,7 @@ import fc from '../../support/fast-check.ts'
 import { configText } from '../../../server/import/config-text.ts'
 import { convertEcosystem } from '../../../server/import/convert.ts'
 import { readEcosystem } from '../../../server/import/ecosystem-file.ts'
-import { KEYS } from '../../../server/import/keys.ts'
+import { KEYS, namesOfKey } from '../../../server/import/keys.ts'
 import { lookUpScript } from '../../../server/import/look.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { assertRetold } from '../../support/golden.ts'
@@ -169,13 +169,13 @@ test('a config file elsewhere has paths from there, and says the working folder'
 test('every key that PM2 knows has a row, by all of its names', () => {
   for (const [key, also] of Object.entries(PM2_KEYS)) {
     assert.ok(KEYS[key], key)
-    for (const name of also) assert.ok(KEYS[key].also?.includes(name), `${key}: ${name}`)
+    for (const name of also) assert.ok(namesOfKey(key).includes(name), `${key}: ${name}`)
   }
 })
 
 test('every key is told of, whatever becomes of it; one that nobody knows with the nearest', () => {
-  for (const key of Object.keys(KEYS).flatMap((each) => [each, ...KEYS[each].also ?? []])) {
-    if (KEYS.script.also?.includes(key) || key === 'script' || key === 'env_<name>') continue
+  for (const key of Object.keys(KEYS).flatMap(namesOfKey)) {
+    if (namesOfKey('script').includes(key) || key === 'env_<name>') continue
     const { items } = one({ script: 'a.js', [key]: key.toLowerCase().endsWith('interpreter') ? 'node@20' : '1' })
     const item = items.find((each) => each.key === key)
     assert.ok(item?.fate !== 'left out' || item?.note, key)
