@@ -1,9 +1,10 @@
 import { fork } from 'node:child_process'
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SHARE_ENV, Worker } from 'node:worker_threads'
 import { DeckError, errorText } from '../errors.ts'
+import { isFile } from '../launch/packages.ts'
 import { durationText } from '../lifecycle/duration.ts'
 import { whyPathDistrusted } from '../system/trust.ts'
 import { existingFolder } from '../system/working-folder.ts'
@@ -160,8 +161,4 @@ function describeType (value: unknown) {
   if (value === null) return 'null'
   if (value === undefined) return 'no default export'
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`
-}
-
-function isFile (file: string) {
-  return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false
 }

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { access, constants, readFile, stat, statfs } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { descriptorLimit } from '../system/descriptors.ts'
 import { withoutOwnVariables } from '../system/own-variables.ts'
+import { textIn } from '../system/proc.ts'
 import { userId } from '../system/user.ts'
 import { createSystemctl } from '../systemd/systemctl.ts'
 import { unitOf } from '../systemd/unit-of.ts'
@@ -58,10 +58,10 @@ export async function lookAtMachine (
     descriptors: descriptorsOf('self'),
     isClockSynchronized,
     isContainer,
-    firstProcess: readOrNull('/proc/1/comm')?.trim() ?? null,
+    firstProcess: textIn('/proc/1/comm').trim() || null,
     hasSystemd,
     service,
-    isInService: /\.service(\/clusterdeck)?$/m.test(readOrNull('/proc/self/cgroup') ?? ''),
+    isInService: /\.service(\/clusterdeck)?$/m.test(textIn('/proc/self/cgroup')),
     // With many connections the kernel takes long to write these tables, and the master is not to wait for it.
     listeners: pids.length > 0 ? [] : [...listenersIn('/proc/net/tcp'), ...listenersIn('/proc/net/tcp6')]
   }
@@ -128,19 +128,10 @@ async function isInContainer () {
 
 /** `file`: see proc_net_tcp(5) */
 function listenersIn (file: string): Listener[] {
-  const rows = (readOrNull(file) ?? '').split('\n').slice(1).map((line) => line.trim().split(/\s+/))
+  const rows = textIn(file).split('\n').slice(1).map((line) => line.trim().split(/\s+/))
   return rows.filter(([, , , state]) => state === LISTENING).map(([, local]) => ({ address: local.split(':')[0],
     port: parseInt(local.split(':')[1], 16) })
   )
-}
-
-function readOrNull (file: string): string | null {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    // ENOENT: another system.
-    return null
-  }
 }
 
 export function isThere (file: string): Promise<boolean> {

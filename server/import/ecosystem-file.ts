@@ -1,9 +1,10 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { isObject } from '../config/is-object.ts'
 import { DeckError, errorText } from '../errors.ts'
+import { isFile } from '../launch/packages.ts'
 import { durationText } from '../lifecycle/duration.ts'
 import { oneLine } from '../system/one-line.ts'
 import { whyPathDistrusted } from '../system/trust.ts'
@@ -130,8 +131,4 @@ function unreadableError (file: string, reason: string, cause?: unknown): DeckEr
   return new DeckError('invalid-config', `${file}: expected a file of PM2 that loads, received: ${oneLine(line)}`, {
     cause
   })
-}
-
-function isFile (file: string) {
-  return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false
 }

@@ -1,8 +1,8 @@
-import { accessSync, constants, openSync, readSync, closeSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import path from 'node:path'
+import { foldersUpwards, headOf, isExecutable } from '../launch/packages.ts'
 import type { Sight } from './program.ts'
 
-const HEAD_BYTES = 512
 const NODE_LINE = /^#!.*\b(node|nodejs|tsx|ts-node)\b/
 /** Scripts of package managers that start a program, on systems without links. */
 const SHIM = /exec .*\bnode\b|\bnode_modules\b/
@@ -13,7 +13,7 @@ const SHIM = /exec .*\bnode\b|\bnode_modules\b/
  */
 export function lookUpScript (script: string, cwd: string, searched: string = process.env.PATH ?? ''): Sight {
   const here = path.resolve(cwd, script)
-  if (isFolder(here)) return { file: here, runs: 'node' }
+  if (statOf(here)?.isDirectory()) return { file: here, runs: 'node' }
   const file = isFile(here) ? here : script.includes('/') ? undefined : commandFile(script, cwd, searched)
   return file === undefined ? { file: null, runs: null } : { file, runs: runnerOf(file) }
 }
@@ -24,26 +24,16 @@ function commandFile (name: string, cwd: string, searched: string) {
   return folders.map((folder) => path.join(folder, name)).find((file) => isFile(file) && isExecutable(file))
 }
 
-/** @returns it and all folders above */
-function foldersUpwards (folder: string): string[] {
-  const parent = path.dirname(folder)
-  return parent === folder ? [folder] : [folder, ...foldersUpwards(parent)]
-}
-
 function runnerOf (file: string): 'node' | 'other' {
-  const head = headOf(file)
+  const head = headOrNone(file)
   if (/\.([cm]?[jt]s|[jt]sx)$/.test(file) || NODE_LINE.test(head)) return 'node'
   if (head.startsWith('#!')) return SHIM.test(head) ? 'node' : 'other'
   return head.includes('\0') ? 'other' : 'node'
 }
 
-function headOf (file: string) {
+function headOrNone (file: string) {
   try {
-    const descriptor = openSync(file, 'r')
-    const bytes = Buffer.alloc(HEAD_BYTES)
-    const count = readSync(descriptor, bytes, 0, HEAD_BYTES, 0)
-    closeSync(descriptor)
-    return bytes.toString('latin1', 0, count)
+    return headOf(file)
   } catch {
     // EACCES: the user who starts it may read it.
     return ''
@@ -54,25 +44,11 @@ function isFile (file: string) {
   return statOf(file)?.isFile() ?? false
 }
 
-function isFolder (file: string) {
-  return statOf(file)?.isDirectory() ?? false
-}
-
 function statOf (file: string) {
   try {
     return statSync(file, { throwIfNoEntry: false })
   } catch {
     // ENAMETOOLONG, EACCES, a NUL: then it is not found.
     return undefined
-  }
-}
-
-function isExecutable (file: string) {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    // EACCES: a shell would not run it either.
-    return false
   }
 }

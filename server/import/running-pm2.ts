@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { DeckError, errorCode } from '../errors.ts'
+import { DeckError } from '../errors.ts'
 import { durationText } from '../lifecycle/duration.ts'
 import { homeFolder } from '../system/home-folder.ts'
 import { withoutOwnVariables } from '../system/own-variables.ts'
+import { isAlive } from '../system/process-identity.ts'
 import { ownerOfProcess } from '../system/process-owner.ts'
 import { whyPathDistrusted } from '../system/trust.ts'
 import { userId } from '../system/user.ts'
@@ -32,7 +33,11 @@ export function locatePm2 (
   const home = path.resolve(cwd, named)
   const file = path.join(home, 'pm2.pid')
   const { pid, user } = readPidFile(file)
-  const owner = process.platform === 'linux' ? ownerOfProcess(pid)?.user : isAlive(pid) ? user : undefined
+  const owner = process.platform === 'linux'
+    ? ownerOfProcess(pid)?.user
+    : isAlive({ pid: pid || NaN, startTime: null })
+    ? user
+    : undefined
   if (owner === undefined)
     throw new DeckError('not-possible',
       `--pm2: expected a PM2 that runs, received none: no process is named in ${file} (PM2_HOME sets the folder)`)
@@ -84,15 +89,6 @@ export async function findPm2 ({ env, cwd }: { env: Record<string, string | unde
     async stop (ids: readonly number[], how: 'stop' | 'delete') {
       await runPm2([how, ...ids.map(String)], { env, cwd, patienceMs: 0 })
     }
-  }
-}
-
-function isAlive (pid: number) {
-  try {
-    return process.kill(pid || NaN, 0)
-  } catch (error) {
-    // EPERM: it runs as another user. ESRCH, or no number: it does not run.
-    return errorCode(error) === 'EPERM'
   }
 }
 

@@ -128,7 +128,7 @@ export function isForeign (file: string): boolean {
 }
 
 /** @returns its beginning */
-function headOf (file: string): string {
+export function headOf (file: string): string {
   const buffer = Buffer.alloc(HEAD_BYTES)
   const descriptor = openSync(file, 'r')
   try {
