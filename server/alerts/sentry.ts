@@ -1,8 +1,10 @@
 import { kindOf } from '../events/kinds.ts'
+import { postBody } from './http-post.ts'
 import { cut, oneLine, wordingOf } from './wording.ts'
 import type { DeckEvent } from '../events/stream.ts'
 import type { Frame, Sample as Crash } from '../../db/crashes.ts'
 import type { Lines } from '../crashes/source-lines.ts'
+import type { Post } from './sender.ts'
 
 /**
  * Events in the words of Sentry, which Bugsink and GlitchTip take too:
@@ -26,11 +28,25 @@ export function sentryEvent (event: DeckEvent, sender: Sender): Record<string, u
   return { ...commonOf(event, sender), ...(evidence ? crashOf(evidence) : messageOf(event, sender)) }
 }
 
+/** Sends an envelope to Sentry, or to what takes the same. */
+export function createSentryPost ({ dsn }: { dsn: string },
+  { fetch = globalThis.fetch }: { fetch?: typeof globalThis.fetch } = {}): Post
+{
+  const { url, key } = receiverOf(dsn)
+  return ({ id, content }, how) => {
+    // The id is the same for each try, so that Sentry does not count a try twice whose answer was lost.
+    const event = { id: id.replace(/\W|^msg_/g, ''), payload: String(content), at: how.time }
+    const headers = { 'content-type': 'application/x-sentry-envelope',
+      'x-sentry-auth': `Sentry sentry_version=7, sentry_client=clusterdeck, sentry_key=${key}` }
+    return postBody({ url, headers, body: envelopeOf(event) }, how, fetch)
+  }
+}
+
 /**
  * @param event `id`: 32 hex digits; `payload`: JSON without it; `at`: wall, ms
  * @returns the envelope: its headers, and one item with headers of its own, a line each
  */
-export function envelopeOf ({ id, payload, at }: { id: string, payload: string, at: number }): string {
+function envelopeOf ({ id, payload, at }: { id: string, payload: string, at: number }): string {
   const item = `{"event_id":"${id}",${payload.slice(1)}`
   return `${JSON.stringify({ event_id: id, sent_at: new Date(at).toISOString() })}\n${
     JSON.stringify({ type: 'event', content_type: 'application/json', length: Buffer.byteLength(item) })
