@@ -138,7 +138,7 @@ async function startInHost (workers: number, port: number, { through = [], prepa
 }
 
 /** A viewer of the page of clusterdeck, whose browser follows what happens. */
-async function openPage (url: string, token: string): Promise<() => void> {
+export async function openPage (url: string, token: string): Promise<() => void> {
   const authorization = `Bearer ${token}`
   await (await fetch(url, { headers: { authorization } })).text()
   const socket = io(url, { transports: ['websocket'], forceNew: true, extraHeaders: { authorization } })
@@ -171,7 +171,7 @@ async function startDaemonOfPm2 (): Promise<Prepared> {
  * PM2 with a home of its own. `through`: a program and its arguments, which
  * starts the first command.
  */
-function createPm2 (env: Record<string, string>,
+export function createPm2 (env: Record<string, string>,
   { home = tempFolder(), through = [] }: { home?: string, through?: string[] } = {})
 {
   const cli = path.join(PEERS, 'node_modules', 'pm2', 'bin', 'pm2')
