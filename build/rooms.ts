@@ -11,6 +11,14 @@ const ALL = /^/
 const TABLES = ['errors.ts', 'causes.ts', 'problem.ts']
 
 /**
+ * A feature has a folder with all that it is, and each part is in the room of those who ask it, by the first word of
+ * its file: `crashes/page.ts` counts as `dashboard/crashes/page.ts`, `crashes/cli.ts` as `cli/crashes/cli.ts`.
+ */
+const ROOM_OF: Readonly<Record<string, string>> = Object.freeze({ api: 'api', page: 'dashboard', cli: 'cli' })
+/** What the features share. */
+const SHARED = ['admin', 'api', 'cli', 'dashboard', 'mcp']
+
+/**
  * The rooms, and what each may import besides node, packages, its own files and TABLES. An arrow that is not here does
  * not exist; there is no circle among them. Paths are from server/; where two match a file, the later one holds. `may`:
  * beginnings of paths;
@@ -19,8 +27,8 @@ const TABLES = ['errors.ts', 'causes.ts', 'problem.ts']
 const ROOMS: Record<string, Room> = {
   host: {
     because: 'what a process has once meets its apps here, and nobody reaches for it but those who start a master',
-    may: ['admin/', 'alerts/', 'api/apps.ts', 'app/', 'config/', 'events/', 'figures.ts', 'fleet/', 'handover/',
-      'health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
+    may: ['admin/', 'alerts/', 'api/host/api-apps.ts', 'app/', 'config/', 'events/', 'words/figures.ts', 'fleet/',
+      'handover/', 'words/health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
   },
   backup: { because: 'a backup knows the files of a host, and no master',
     may: ['admin/tokens.ts', 'config/', 'host/records.ts', 'run-on.js', 'system/', '../db/'] },
@@ -31,7 +39,7 @@ const ROOMS: Record<string, Room> = {
   lifecycle: {
     because:
       'the lifecycle is pure: it imports its own files, words and the tables of errors, causes and problems alone',
-    may: ['held-words.ts'],
+    may: ['words/held.ts'],
     never: ALL
   },
   cluster: { because: 'the cluster makes happen what the lifecycle decides, and knows nothing of who watches it',
@@ -74,25 +82,25 @@ const ROOMS: Record<string, Room> = {
   launch: { because: 'what would run is told by the files alone', may: [], never: PACKAGES },
   system: { because: 'the system below knows nobody above', may: ['run-on.js', '../db/lock.ts'] },
   systemd: { because: 'the service manager is told what the rooms hand over',
-    may: ['run-on.js', 'system/', 'health.ts', '../workers/socket-file.ts'] },
+    may: ['run-on.js', 'system/', 'words/health.ts', '../workers/socket-file.ts'] },
   admin: { because: ADMIN,
-    may: ['api/', 'dashboard/', 'health.ts', 'mcp/', 'system/connection-owner.ts', 'system/heap.ts', 'telemetry/'],
-    never: OF_THE_CLUSTER },
+    may: ['api/', 'dashboard/', 'words/health.ts', 'mcp/', 'system/connection-owner.ts', 'system/heap.ts',
+      'telemetry/'], never: OF_THE_CLUSTER },
   mcp: { because: 'agents ask by the API alone',
-    may: ['api/', 'config/', 'manual.ts', 'preview-facts.ts', 'system/one-line.ts', '../public/format.ts'],
+    may: ['api/', 'config/', 'manual.ts', 'rollouts/preview-facts.ts', 'system/one-line.ts', '../public/format.ts'],
     never: OF_THE_CLUSTER },
   api: { because: ADMIN,
     may: ['config/', 'diagnostics/merged-profile.ts', 'doctor/finding.ts', 'events/kinds.ts', 'events/notices.ts',
       'events/topics.ts', 'fleet/document.ts', 'fleet/member-status.ts', 'vitals/columns.ts', '../public/log-levels.ts',
       '../public/log-query.ts', '../public/readable-text.ts'], never: OF_THE_CLUSTER },
   dashboard: { because: ADMIN,
-    may: ['api/', 'config/', 'cron-words.ts', 'doctor/finding.ts', 'doctor/node-lines.ts', 'events/', 'held-words.ts',
-      'health.ts', 'last-known.ts', 'manual.ts', 'preview-facts.ts', 'system/built.ts', 'system/loopback.ts',
-      'system/wait-at-most.ts', '../public/'], never: OF_THE_CLUSTER },
+    may: ['api/', 'config/', 'words/cron.ts', 'doctor/finding.ts', 'doctor/node-lines.ts', 'events/', 'words/held.ts',
+      'words/health.ts', 'words/last-known.ts', 'manual.ts', 'rollouts/preview-facts.ts', 'system/built.ts',
+      'system/loopback.ts', 'system/wait-at-most.ts', '../public/'], never: OF_THE_CLUSTER },
   fleet: { because: 'a fleet knows its deck, and nobody who asks it',
     may: ['config/actor-names.ts', 'config/app-states.ts', 'config/line-place.ts', 'config/member-name.ts',
-      'config/nearest.ts', 'figures.ts', 'health.ts', 'last-known.ts', 'system/', '../public/format.ts'],
-    never: OF_THE_CLUSTER },
+      'config/nearest.ts', 'words/figures.ts', 'words/health.ts', 'words/last-known.ts', 'system/',
+      '../public/format.ts'], never: OF_THE_CLUSTER },
   import: { because: 'what PM2 was told is read without a master',
     may: ['config/', 'launch/packages.ts', 'lifecycle/duration.ts', 'system/built.ts', 'system/home-folder.ts',
       'system/one-line.ts', 'system/own-variables.ts', 'system/process-identity.ts', 'system/process-owner.ts',
@@ -100,11 +108,11 @@ const ROOMS: Record<string, Room> = {
   library: { because: 'a program reaches the cluster through the deck alone',
     may: ['api/input.ts', 'api/summaries.ts', 'config/'], never: OF_THE_CLUSTER },
   cli: { because: 'the commands talk to a master through its admin API alone',
-    may: ['run-on.js', 'backup/', 'keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'cron-words.ts', 'doctor/',
-      'events/kinds.ts', 'figures.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/',
-      'manual.ts', 'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/built.ts',
-      'system/fallback-folder.ts', 'system/home-folder.ts', 'system/host-folder.ts', 'system/http.ts',
-      'system/json-file.ts', 'system/loan.ts', 'system/make-folders.ts', 'system/one-line.ts',
+    may: ['run-on.js', 'backup/', 'keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'words/cron.ts', 'doctor/',
+      'events/kinds.ts', 'words/figures.ts', 'handover/host-line.ts', 'words/held.ts', 'words/health.ts', 'import/',
+      'launch/', 'manual.ts', 'rollouts/preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts',
+      'system/built.ts', 'system/fallback-folder.ts', 'system/home-folder.ts', 'system/host-folder.ts',
+      'system/http.ts', 'system/json-file.ts', 'system/loan.ts', 'system/make-folders.ts', 'system/one-line.ts',
       'system/own-variables.ts', 'system/place-text.ts', 'system/process-identity.ts', 'system/process-owner.ts',
       'system/process-tree.ts', 'system/recipient.ts', 'system/running-decks.ts', 'system/shell-limits.ts',
       'system/start-trace.ts', 'system/trust.ts', 'system/user.ts', 'system/wait-at-most.ts',
@@ -126,14 +134,14 @@ const ROOMS: Record<string, Room> = {
  * known to those above it alone, so there is no circle among types either; so may a value, where the file that imports
  * it is in no room.
  */
-const ORDER = ['node-needed.js', 'run-on.js', 'api/shapes.ts', 'errors.ts', 'causes.ts', 'problem.ts', 'cron-words.ts',
-  'held-words.ts', '../public/format.ts', '../public/log-levels.ts', '../public/log-query.ts', '../public/log-text.ts',
+const ORDER = ['node-needed.js', 'run-on.js', 'api/shapes.ts', 'errors.ts', 'causes.ts', 'problem.ts', 'words/cron.ts',
+  'words/held.ts', '../public/format.ts', '../public/log-levels.ts', '../public/log-query.ts', '../public/log-text.ts',
   '../public/readable-text.ts', 'launch', 'events', 'lifecycle', '../db', 'system', 'config', '../workers', 'systemd',
-  'programs', 'vitals', 'crashes', 'crash-reasons.ts', 'health.ts', 'logs', 'releases', 'keeper', 'cluster', 'jobs',
-  'diagnostics', 'telemetry', 'alerts', 'doctor', 'last-known.ts', 'fleet', 'preview.ts', 'preview-facts.ts', 'deck.ts',
-  'api', 'figures.ts', '../public', 'manual.ts', 'dashboard', 'mcp', 'admin', 'handover', 'terminal.ts', 'app',
-  'import', 'host', 'backup', 'library', 'index.ts', 'not-loaded.ts', 'cli', 'command-line.ts', 'compile-cache.js',
-  'own-code.js', 'run-here.js', 'cli.js']
+  'programs', 'vitals', 'crashes', 'words/crash-reasons.ts', 'words/health.ts', 'logs', 'releases', 'keeper', 'cluster',
+  'jobs', 'diagnostics', 'telemetry', 'alerts', 'doctor', 'words/last-known.ts', 'fleet', 'rollouts/preview.ts',
+  'rollouts/preview-facts.ts', 'deck.ts', 'api', 'words/figures.ts', '../public', 'manual.ts', 'dashboard', 'mcp',
+  'admin', 'handover', 'terminal.ts', 'app', 'import', 'host', 'backup', 'library', 'index.ts', 'not-loaded.ts', 'cli',
+  'command-line.ts', 'compile-cache.js', 'own-code.js', 'run-here.js', 'cli.js']
 
 /**
  * @param file from the top
@@ -184,6 +192,9 @@ function isIn (file: string, place: string): boolean {
   return file === place || file.startsWith(`${place}/`)
 }
 
+/** @returns its path from server/; of a part of a feature with its room before it */
 function fromServer (file: string): string {
-  return path.posix.relative('server', file)
+  const place = path.posix.relative('server', file)
+  const [, folder, part] = /^([\w-]+)\/(api|page|cli)[-.]/.exec(place) ?? []
+  return part === undefined || SHARED.includes(folder) ? place : `${ROOM_OF[part]}/${place}`
 }

@@ -1,7 +1,7 @@
 // Writes what the package says of records in its types, in plain words: `npm run build:types`; npm does it before it
 // packs. A program that has TypeScript and this package alone reads them, so they know nothing of zod.
 import { writeFileSync } from 'node:fs'
-import { ROLLOUT } from '../server/api/rollouts.ts'
+import { ROLLOUT } from '../server/rollouts/api.ts'
 import { STATUS, WORKER } from '../server/api/cluster.ts'
 import { EVENT, RELEASE, STEP } from '../server/api/shapes.ts'
 import { fieldAt, innerOf, OPTIONS, SCHEMA, STRATEGY, type Option } from '../server/config/options.ts'

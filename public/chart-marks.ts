@@ -3,7 +3,7 @@ import { causeText } from './cause-words.ts'
 import { isLive, liveRange, spanParams, type ChosenRange } from './chart-range.ts'
 import { DEPLOY_TYPES, exitTypes, type Mark } from './mark-clusters.ts'
 import { serverTime } from './ticks.ts'
-import type { EventCount, EventCounts } from '../server/api/event-counts.ts'
+import type { EventCount, EventCounts } from '../server/events/api-counts.ts'
 
 /**
  * Marks the deploys on the charts, and the workers that ended without being asked to. The server counts them, so that

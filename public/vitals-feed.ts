@@ -4,7 +4,7 @@ import { isLive, liveRange, spanParams, type ChosenRange } from './chart-range.t
 import { serverTime } from './ticks.ts'
 import { createSeries, pointLength, type Range, type Steps, type Vitals } from './vitals-series.ts'
 import type { ChartValues as Pushed } from './live-events.d.ts'
-import type { Series } from '../server/api/vitals.ts'
+import type { Series } from '../server/vitals/api.ts'
 
 // The vitals of the cluster, or of one of its slots, over a range of time, kept up to date while the page is visible.
 

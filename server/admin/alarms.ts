@@ -1,4 +1,4 @@
-import { alarmKindsIn, missedAlarms, toAlarm } from '../dashboard/alarms.ts'
+import { alarmKindsIn, missedAlarms, toAlarm } from '../alerts/page-alarms.ts'
 import { throttleLatest } from './throttle-latest.ts'
 import type { LiveServer, LiveSocket } from './live-socket.d.ts'
 import type { Deck } from '../deck.ts'

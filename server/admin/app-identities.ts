@@ -1,4 +1,4 @@
-import type { Apps } from '../api/apps.ts'
+import type { Apps } from '../host/api-apps.ts'
 
 export type AppIdentities = ReturnType<typeof createAppIdentities>
 

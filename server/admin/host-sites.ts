@@ -1,8 +1,9 @@
 import { setMaxListeners } from 'node:events'
-import { findApp, findName, notRunning, visibleNames, whyNotRunning, type Apps, type OpenedApp } from '../api/apps.ts'
+import { findApp, findName, notRunning, visibleNames, whyNotRunning, type Apps,
+  type OpenedApp } from '../host/api-apps.ts'
 import { roleAllows, type Auth } from '../api/roles.ts'
 import { createSchemaPool } from '../api/schema-pool.ts'
-import { appRows } from '../dashboard/apps-page.ts'
+import { appRows } from '../host/page-apps.ts'
 import { isVisit } from '../dashboard/page-router.ts'
 import { DeckError } from '../errors.ts'
 import { sendProblem } from '../problem.ts'

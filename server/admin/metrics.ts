@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { visibleNames, type Apps } from '../api/apps.ts'
+import { visibleNames, type Apps } from '../host/api-apps.ts'
 import { operation, type Resource } from '../api/endpoint.ts'
 import { appsMetric, deckMetrics, infoMetric, leftOutMetric, masterMetrics } from '../telemetry/deck-metrics.ts'
 import { joinMetrics, type Metric } from '../telemetry/metric.ts'

@@ -5,7 +5,7 @@ import { NOBODY, ownerOf as ownerOfConnection } from '../system/connection-owner
 import { createAppIdentities, type AppIdentities } from './app-identities.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Session } from '../../db/sessions.ts'
-import type { TokenRegistry } from '../api/tokens.ts'
+import type { TokenRegistry } from '../access/api-tokens.ts'
 import type { Log } from '../system/log.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
-import { madeWith, type TokenRegistry, type WantedToken } from '../api/tokens.ts'
+import { madeWith, type TokenRegistry, type WantedToken } from '../access/api-tokens.ts'
 import { DeckError } from '../errors.ts'
 import { createAppIdentities, type AppIdentities } from './app-identities.ts'
 import type { Token, Tokens } from '../../db/tokens.ts'

@@ -24,7 +24,7 @@ import { checkedDuration, misuse, timeoutOf } from './usage.ts'
 import type { Readable } from 'node:stream'
 import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
-import type { NewAdoption } from '../api/host.ts'
+import type { NewAdoption } from '../host/api.ts'
 
 export type Options = { pm2?: true | string[], pid?: string, port?: string, workers?: string, name?: string,
   grace?: string, timeout?: string, json?: true, app?: string, wait?: boolean }

@@ -9,7 +9,7 @@ import { meetHost } from './host-start.ts'
 import { showApps } from './ls.ts'
 import { misuse, timeoutOf } from './usage.ts'
 import type { Terminal } from './program.ts'
-import type { AdoptionView as Adoption, NewAdoption } from '../api/host.ts'
+import type { AdoptionView as Adoption, NewAdoption } from '../host/api.ts'
 import type { Status } from '../api/cluster.ts'
 
 type AdoptOptions = { app?: string, name?: string, wait?: boolean, timeout?: string, workers?: string, grace?: string,

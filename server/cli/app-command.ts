@@ -11,7 +11,7 @@ import { createPrefixed, type Prefixed } from './prefixed.ts'
 import { misuse, timeoutOf } from './usage.ts'
 import type { Context, Options, Tools } from './commands.ts'
 import type { Terminal } from './program.ts'
-import type { AppView } from '../api/apps.ts'
+import type { AppView } from '../host/api-apps.ts'
 
 /** A word of that form is for the command, and any other one names an app. */
 export type Form = { form: RegExp, expected: string, isRequired?: true }

@@ -2,11 +2,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { isInTerminal } from '../events/kinds.ts'
 import { eventLine } from '../terminal.ts'
-import { batchesOf, skippedText } from './logs.ts'
+import { batchesOf, skippedText } from '../logs/cli.ts'
 import type { ApiClient, Message } from './api-client.ts'
 import type { Stream } from './prefixed.ts'
-import type { Event } from '../api/events.ts'
-import type { AppView } from '../api/apps.ts'
+import type { Event } from '../events/api.ts'
+import type { AppView } from '../host/api-apps.ts'
 
 const RETRY_MS = 100
 /** Of an app that has just been started: more than this before its output is followed is left out. */

@@ -4,32 +4,32 @@ import { readConfigFile } from '../config/file.ts'
 import { MEMBER_NAME } from '../config/member-name.ts'
 import { STEERING } from '../config/steering.ts'
 import { DeckError } from '../errors.ts'
-import { alertsCommand } from './alerts.ts'
+import { alertsCommand } from '../alerts/cli.ts'
 import { runForApps, type AppCommand, type Form, type Outcome } from './app-command.ts'
 import { findApps } from './apps.ts'
 import { COMMAND_NAMES } from './command-words.ts'
 import * as commands from './commands.ts'
-import { configCommand } from './config.ts'
+import { configCommand } from '../config/cli.ts'
 import { createContext } from './context.ts'
-import { crashesCommand } from './crashes.ts'
+import { crashesCommand } from '../crashes/cli.ts'
 import { addDeckOptions, namesDeck } from './deck-options.ts'
 import { decksTable } from './decks-table.ts'
-import { diagnoseCommand, endConnectionsCommand, killCommand, profileCommand } from './diagnose.ts'
-import { doctorCommand, doctorHere, isBeforeStart } from './doctor.ts'
+import { diagnoseCommand, endConnectionsCommand, killCommand, profileCommand } from '../diagnostics/cli.ts'
+import { doctorCommand, doctorHere, isBeforeStart } from '../doctor/cli.ts'
 import { findHostMeant, findMasterOrHost } from './find-master.ts'
-import { fleetCommand } from './fleet.ts'
-import { historyCommand } from './history.ts'
-import { fleetOptions } from './host-fleet.ts'
-import { JOB_ACTIONS, jobsCommand } from './jobs.ts'
-import { routesCommand } from './routes.ts'
+import { fleetCommand } from '../fleet/cli.ts'
+import { historyCommand } from '../events/cli.ts'
+import { fleetOptions } from '../fleet/cli-host.ts'
+import { JOB_ACTIONS, jobsCommand } from '../jobs/cli.ts'
+import { routesCommand } from '../vitals/cli-routes.ts'
 import { runCommand } from './run.ts'
 import { confirmDelete, deleteApp, describeApp, refuseOutside, stopApp } from './host-apps.ts'
-import { logsCommand, printLogsOfAll } from './logs.ts'
-import { releasesCommand } from './releases.ts'
-import { rolloutCommand, steerCommand } from './rollouts.ts'
+import { logsCommand, printLogsOfAll } from '../logs/cli.ts'
+import { releasesCommand } from '../releases/cli.ts'
+import { rolloutCommand, steerCommand } from '../rollouts/cli.ts'
 import { setupGitPush } from './setup-git-push.ts'
 import { addStartOptions, appArguments, appWords } from './start.ts'
-import { tokensCommand } from './tokens.ts'
+import { tokensCommand } from '../access/cli-tokens.ts'
 import { checkedForm } from './usage.ts'
 import type { DeckCommand } from './help.ts'
 import type { Terminal } from './program.ts'
@@ -109,11 +109,12 @@ function otherCommands (program: DeckCommand, { argv, terminal }: Typed): Readon
         : (await import('./adopt-program.ts')).adoptPrograms(folder, options, terminal),
     ls: async (options) => (await import('./ls.ts')).lsCommand(options, terminal),
     backup: async (file, options) =>
-      (await import('./backup.ts')).backupCommand(file, { ...options, version: String(program.version()) }, terminal),
-    restore: async (file, options) => (await import('./backup.ts')).restoreCommand(file, options, terminal),
-    import: async (file, options) => (await import('./import.ts')).importCommand(file, options, terminal),
+      (await import('../backup/cli.ts')).backupCommand(file, { ...options, version: String(program.version()) },
+        terminal),
+    restore: async (file, options) => (await import('../backup/cli.ts')).restoreCommand(file, options, terminal),
+    import: async (file, options) => (await import('../import/cli.ts')).importCommand(file, options, terminal),
     mcp: async (options) => (await import('./mcp.ts')).serveMcp(options, terminal),
-    top: async (names, options) => (await import('./top.ts')).topCommand(names, options, terminal),
+    top: async (names, options) => (await import('../vitals/cli-top.ts')).topCommand(names, options, terminal),
     completion: async (shell) => (await import('./completion.ts')).printCompletion(program, shell, terminal)
   }
 }

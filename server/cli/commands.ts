@@ -14,8 +14,8 @@ import { watchStatus } from './watch.ts'
 import type { Master } from './find-master.ts'
 import type { ApiClient } from './api-client.ts'
 import type { Status } from '../api/cluster.ts'
-import type { Host } from '../api/host.ts'
-import type { Notice } from '../api/notices.ts'
+import type { Host } from '../host/api.ts'
+import type { Notice } from '../events/api-notices.ts'
 
 /** The flags of all commands, as they were given. */
 export type Options = Partial<Record<Switch, true> & Record<TextOption, string>>

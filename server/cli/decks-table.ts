@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { DeckError } from '../errors.ts'
 import { formatBytes, formatDuration, formatPercent } from '../../public/format.ts'
-import { figuresOf } from '../figures.ts'
+import { figuresOf } from '../words/figures.ts'
 import { homeFolder } from '../system/home-folder.ts'
 import { runningDeckAt } from '../system/running-decks.ts'
 import { createApiClient } from './api-client.ts'

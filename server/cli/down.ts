@@ -12,7 +12,7 @@ import { appsOfHost } from './known-apps.ts'
 import { formatTable, jsonText } from './output.ts'
 import { misuse, timeoutOf } from './usage.ts'
 import type { Place, Terminal } from './program.ts'
-import type { AppView } from '../api/apps.ts'
+import type { AppView } from '../host/api-apps.ts'
 
 const POLL_MS = 50
 const ANSWER_WITHIN_MS = 2000

@@ -8,7 +8,7 @@ import { readAnnounced, readToken } from './announced.ts'
 import { createApiClient, waitUntil, type ApiClient, type Deadline } from './api-client.ts'
 import { ANSWER_WITHIN_MS } from './reachable.ts'
 import type { Agent } from 'node:http'
-import type { AppView } from '../api/apps.ts'
+import type { AppView } from '../host/api-apps.ts'
 import type { Master } from './find-master.ts'
 
 type Env = Record<string, string | undefined>

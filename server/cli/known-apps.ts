@@ -11,7 +11,7 @@ import { appsIn } from './apps.ts'
 import { callHost, findHost, listApps } from './host.ts'
 import { forAll } from './pm2-words.ts'
 import { misuse } from './usage.ts'
-import type { AppView } from '../api/apps.ts'
+import type { AppView } from '../host/api-apps.ts'
 import type { Place, Terminal } from './program.ts'
 
 type Env = Terminal['env']

@@ -9,7 +9,7 @@ import type { ApiClient } from './api-client.ts'
 import type { Apps } from './apps.ts'
 import type { Tools } from './commands.ts'
 import type { Master } from './find-master.ts'
-import type { Notice } from '../api/notices.ts'
+import type { Notice } from '../events/api-notices.ts'
 
 /**
  * Lists the apps of the host of this user, also those that do not run, or that it remembers while it does not run

@@ -1,12 +1,12 @@
-import { areRequestsCounted } from '../figures.ts'
-import { heldWords } from '../held-words.ts'
-import { waitingText } from '../health.ts'
+import { areRequestsCounted } from '../words/figures.ts'
+import { heldWords } from '../words/held.ts'
+import { waitingText } from '../words/health.ts'
 import { oneLine } from '../system/one-line.ts'
 import { formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatLimits, formatNode,
   formatPercent, formatRate } from '../../public/format.ts'
 import type { Status, Worker } from '../api/cluster.ts'
-import type { Rollout } from '../api/rollouts.ts'
-import type { Event } from '../api/events.ts'
+import type { Rollout } from '../rollouts/api.ts'
+import type { Event } from '../events/api.ts'
 
 /** What the commands print for people. Scripts read `--json`. */
 type Cell = string | number | null | undefined

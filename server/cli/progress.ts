@@ -1,7 +1,7 @@
 import { formatExactDuration } from '../../public/format.ts'
 import { oneLine } from '../system/one-line.ts'
 import { isHookRunning, rolloutText } from './output.ts'
-import type { Rollout } from '../api/rollouts.ts'
+import type { Rollout } from '../rollouts/api.ts'
 
 type Step = Rollout['steps'][number]
 

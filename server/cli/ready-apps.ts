@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { isReady } from '../health.ts'
+import { isReady } from '../words/health.ts'
 import { nullOn } from './api-client.ts'
 import { isOpen } from './host.ts'
 import type { ApiClient } from './api-client.ts'
-import type { AppView } from '../api/apps.ts'
+import type { AppView } from '../host/api-apps.ts'
 import type { Status } from '../api/cluster.ts'
 
 /** an app of the host whose start is followed; `dependsOn`: names of the others */

@@ -9,7 +9,7 @@ import { streamAgain } from './api-client.ts'
 import { misuse } from './usage.ts'
 import type { Writable } from 'node:stream'
 import type { Context } from './commands.ts'
-import type { Place, Run } from '../api/jobs.ts'
+import type { Place, Run } from '../jobs/api.ts'
 
 /** A closed terminal ends nobody: the run goes on, and is in the history. */
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']

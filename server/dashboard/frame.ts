@@ -1,5 +1,5 @@
 import os from 'node:os'
-import { countOpen, type Health } from '../health.ts'
+import { countOpen, type Health } from '../words/health.ts'
 
 /** The frame around every page: the name of the app, and the current problems. */
 type Frame = ReturnType<typeof frameModel>

@@ -2,27 +2,27 @@ import os from 'node:os'
 import { HOST_PLACES } from '../../public/places.ts'
 import { refuseLimited } from '../api/endpoint.ts'
 import { mayUse } from '../api/roles.ts'
-import { accessModel, followAccess } from './access-page.ts'
-import { alertsModel } from './alerts-page.ts'
-import { appRows, appsModel, isSick, noticesFor } from './apps-page.ts'
+import { accessModel, followAccess } from '../access/page.ts'
+import { alertsModel } from '../alerts/page.ts'
+import { appRows, appsModel, isSick, noticesFor } from '../host/page-apps.ts'
 import { docsModel, operationsPageModel } from './docs-page.ts'
-import { eventModel } from './event-page.ts'
+import { eventModel } from '../events/page-event.ts'
 import { followPage, type LivePages } from './follow-page.ts'
-import { followHistory, historyPageModel, type HistoryAsked } from './history-page.ts'
-import { hostFleetModel } from './host-fleet-page.ts'
+import { followHistory, historyPageModel, type HistoryAsked } from '../events/page.ts'
+import { hostFleetModel } from '../fleet/page-host.ts'
 import { createErrorPage, type Page } from './page-router.ts'
 import { manualItems, OF_THE_BROWSER, toPage, type Item } from './palette.ts'
-import { silentForHost } from './silent-hosts.ts'
+import { silentForHost } from '../fleet/page-silent-hosts.ts'
 import type { History } from '../../db/history.ts'
 import type { Views } from './views.ts'
 import type { Powers } from './powers.ts'
-import type { Sessions, TokenRegistry } from '../api/tokens.ts'
+import type { Sessions, TokenRegistry } from '../access/api-tokens.ts'
 import type { EventStream } from '../events/stream.ts'
 import type { Document } from '../api/openapi.ts'
-import type { Started } from './history-filters.ts'
+import type { Started } from '../events/page-filters.ts'
 
 /** The pages of a host: the list of its apps, and what all of them have together. */
-export type Apps = Pick<import('../api/apps.ts').Apps,
+export type Apps = Pick<import('../host/api-apps.ts').Apps,
   'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet' | 'alerts' | 'notices' | 'past'>
 type Sources = { apps: Apps, history: History, now: () => number, can?: Powers, tokens?: Pick<TokenRegistry, 'list'>,
   sessions?: Sessions }

@@ -1,8 +1,8 @@
 import { Router } from 'express'
-import { CSV_TYPE, sendExport } from '../api/export.ts'
-import { appActionsRouter } from './app-actions.ts'
+import { CSV_TYPE, sendExport } from '../events/api-export.ts'
+import { appActionsRouter } from '../host/page-app-actions.ts'
 import { formsRouter } from './forms.ts'
-import { exportQuery } from './history-page.ts'
+import { exportQuery } from '../events/page.ts'
 import { createHostErrorPage, hostFrame, HOST_PAGES, pastFor, startOf, withOneList } from './host-pages.ts'
 import { pagesRouter, queryOf, type RouterParts } from './page-router.ts'
 import { powersOf } from './powers.ts'
@@ -15,7 +15,7 @@ export function hostRouter (
   { apps, history, views, mounts, tokens, sessions, describe, basePath, now, log }: RouterParts & {
     apps:
       & Apps
-      & import('./app-actions.ts').Apps,
+      & import('../host/page-app-actions.ts').Apps,
     /** the host's own */
     history: History,
     basePath: string,

@@ -8,7 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Place } from '../../public/places.ts'
 import type { LivePage, Model } from './follow-page.ts'
 import type { Document, Mount } from '../api/openapi.ts'
-import type { Sessions, TokenRegistry } from '../api/tokens.ts'
+import type { Sessions, TokenRegistry } from '../access/api-tokens.ts'
 import type { Log } from '../system/log.ts'
 
 /** What the pages of every site have in common: how they are asked for, and how their errors look. */

@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.ts'
-import { urlOf } from './history-filters.ts'
+import { urlOf } from '../events/page-filters.ts'
 
 /** Cursors lead only to older pages, so the URL keeps the cursors of the newer ones. */
 type Place = { cursor: string | undefined, trail: string[] }

@@ -5,7 +5,7 @@ import { capitalised, formatAgo, formatBytes, formatCommit, formatDispatch, form
 import { causeText } from '../../public/cause-words.ts'
 import { htmlWithBase } from '../api/base-path.ts'
 import { callOf, onMember, operationsByName } from '../api/form.ts'
-import { count } from '../health.ts'
+import { count } from '../words/health.ts'
 import { ASSETS_VERSION, assetUrl } from './assets.ts'
 import { hashOf, htmlOf, moving, rowOf, toFragment, type Fragment } from './fragment.ts'
 import { NO_FRAME } from './frame.ts'

@@ -1,4 +1,4 @@
-import { heldWords, type LongLived } from '../held-words.ts'
+import { heldWords, type LongLived } from '../words/held.ts'
 import type { Tone } from '../events/kinds.ts'
 
 /** A row of a table of workers. */

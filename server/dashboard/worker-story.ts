@@ -1,4 +1,4 @@
-import { toShownEvent, type ShownEvent } from './shown-event.ts'
+import { toShownEvent, type ShownEvent } from '../events/page-shown-event.ts'
 import type { DeckEvent } from '../events/stream.ts'
 
 /** The history of one worker, and of its slot around that time. */

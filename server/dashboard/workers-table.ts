@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { parseFields } from '../api/input.ts'
 import { sentenceOf } from '../events/sentences.ts'
-import { toShownProblem, urlOf } from './history-filters.ts'
+import { toShownProblem, urlOf } from '../events/page-filters.ts'
 import { readOr } from './read-or.ts'
 import { besideSlot, toWorkerRow, WORKER_KINDS } from './worker-row.ts'
 import { workerUrlOf } from './worker-url.ts'

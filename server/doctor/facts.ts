@@ -11,7 +11,7 @@ import { descriptorsOf, isThere, lookAtDisk, lookAtMachine, type Disk, type Mach
 import { appNodeVersion } from './node-lines.ts'
 import type { Config } from '../config/config.ts'
 import type { Setting } from '../api/shapes.ts'
-import type { Health } from '../health.ts'
+import type { Health } from '../words/health.ts'
 
 /** All that the checks go by, as plain data. */
 export type Facts = {

@@ -1,5 +1,5 @@
 import { formatExactDuration } from '../../public/format.ts'
-import { lastKnownText } from '../last-known.ts'
+import { lastKnownText } from '../words/last-known.ts'
 import type { Host } from './presence.ts'
 import type { Look, Silence } from './silence-watch.ts'
 import type { Past } from '../events/notices.ts'

@@ -2,7 +2,7 @@ import { DeckError, errorCode, toError } from '../errors.ts'
 import type { OperatorInput } from '../lifecycle/state.ts'
 import type { KeeperLink } from '../keeper/link.ts'
 import type { Publisher } from '../events/stream.ts'
-import type { Upgrade as Running } from '../api/upgrade.ts'
+import type { Upgrade as Running } from './api.ts'
 import type { AppLinks } from '../keeper/app-links.ts'
 
 export type JointUpgrade = ReturnType<typeof createJointUpgrade>

@@ -7,14 +7,14 @@ import { checkedRuns } from '../app/runs.ts'
 import { hasLeftWorkers } from '../handover/checkpoint.ts'
 import { readRuns } from '../system/data-dir.ts'
 import { openTogether } from '../handover/joint-upgrade.ts'
-import { isReady } from '../health.ts'
+import { isReady } from '../words/health.ts'
 import { changedVariables, differenceTexts, type Differences } from '../app/differences.ts'
 import { createHostedApp, type Arrival, type HostedApp } from './hosted-app.ts'
 import { viewOf } from './app-view.ts'
 import { readFileOf } from './order-config.ts'
 import type { AppOrder } from '../config/orders.ts'
 import type { AppRecord, Records } from './records.ts'
-import type { AppView, OrderedView } from '../api/apps.ts'
+import type { AppView, OrderedView } from './api-apps.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigFile } from '../config/apps.ts'
 import type { Lent } from './app-part.ts'
@@ -70,7 +70,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
     identity: (name: string): string | null => apps.get(name)?.id ?? null,
 
     /** Null: it does not run */
-    opened (name: string): ReturnType<import('../api/apps.ts').Apps['opened']> {
+    opened (name: string): ReturnType<import('./api-apps.ts').Apps['opened']> {
       const part = apps.get(name)?.answering
       return part ? { deck: part.app.deck, history: part.app.history, run: part.run } : null
     },

@@ -1,5 +1,5 @@
 import type { History } from '../../db/history.ts'
-import type { Apps as AppsOfApi } from '../api/apps.ts'
+import type { Apps as AppsOfApi } from './api-apps.ts'
 import type { Config } from '../config/config.ts'
 import type { EventStream, Publisher } from '../events/stream.ts'
 import type { AdminPort } from './admin-page.ts'

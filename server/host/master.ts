@@ -18,7 +18,7 @@ import { openHost, type Host, type Surroundings } from './host.ts'
 import { listenToSignals, reapOrphans, reportToKeeper } from './process-setup.ts'
 import { createShutdown, type Shutdown } from './shutdown.ts'
 import { TURN_MS } from './turns.ts'
-import type { Apps as AppsOfApi } from '../api/apps.ts'
+import type { Apps as AppsOfApi } from './api-apps.ts'
 import type { HostConfig } from '../config/config.ts'
 import type { Kind, MakeKind, HostParts } from './kind.ts'
 

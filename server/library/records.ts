@@ -9,7 +9,7 @@ import type { SCHEMA, STRATEGY } from '../config/options.ts'
 export type DeckOptions = z.input<typeof SCHEMA>
 export type Strategy = z.infer<typeof STRATEGY>
 export type { Status, Worker } from '../api/cluster.ts'
-export type { Rollout } from '../api/rollouts.ts'
+export type { Rollout } from '../rollouts/api.ts'
 export type { RolloutStep, ShownRelease as Release } from '../api/shapes.ts'
 export type { DeckEvent }
 export type EventType = DeckEvent['type']

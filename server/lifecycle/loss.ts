@@ -1,4 +1,4 @@
-import { countLongLived, heldWords } from '../held-words.ts'
+import { countLongLived, heldWords } from '../words/held.ts'
 import { addWarning } from './rollout/record.ts'
 import { nameOf } from './worker.ts'
 import { durationText } from './duration.ts'

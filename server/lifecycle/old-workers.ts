@@ -1,4 +1,4 @@
-import { countLongLived, heldWords } from '../held-words.ts'
+import { countLongLived, heldWords } from '../words/held.ts'
 import { maxOldWorkers } from './drain-limits.ts'
 import { durationText } from './duration.ts'
 import { recycledGone } from './recycling.ts'

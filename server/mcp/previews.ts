@@ -1,15 +1,15 @@
 import { STEERING } from '../config/steering.ts'
 import { DeckError } from '../errors.ts'
-import { previewFacts } from '../preview-facts.ts'
+import { previewFacts } from '../rollouts/preview-facts.ts'
 import { formatExactDuration } from '../../public/format.ts'
 import { clip, headline, rolloutLine } from './texts.ts'
 import type { Caller } from './caller.ts'
 import type { Fields } from '../api/endpoint.ts'
 import type { Preview, Setting } from '../api/shapes.ts'
 import type { Status, Worker } from '../api/cluster.ts'
-import type { Rollout } from '../api/rollouts.ts'
-import type { CrashGroup } from '../api/crashes.ts'
-import type { Notice } from '../api/notices.ts'
+import type { Rollout } from '../rollouts/api.ts'
+import type { CrashGroup } from '../crashes/api.ts'
+import type { Notice } from '../events/api-notices.ts'
 
 /** What an operation would do, in words, for an agent; an operation that is not here is not for agents. */
 type Seen = {

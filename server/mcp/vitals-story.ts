@@ -1,5 +1,5 @@
 import { formatBytes, formatLatency, formatPercent, formatRate } from '../../public/format.ts'
-import type { Series } from '../api/vitals.ts'
+import type { Series } from '../vitals/api.ts'
 
 /** What a model can read of vitals over time: where they changed, and a few rows, in place of a thousand numbers. */
 /** `small`: changes below it mean nothing */

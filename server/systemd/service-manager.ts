@@ -1,4 +1,4 @@
-import { describeHealth } from '../health.ts'
+import { describeHealth } from '../words/health.ts'
 import { oneLine } from '../system/one-line.ts'
 import { createNotifier } from './notify.ts'
 import type { EventEmitter } from 'node:events'

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { tempFolder } from '../support/folder.ts'
 import { until } from '../support/until.ts'
-import type { Delivery } from '../../server/api/alerts.ts'
+import type { Delivery } from '../../server/alerts/api.ts'
 
 test('alerts are listed without what is secret in their addresses', async (t) => {
   const { api } = await startAdmin(t)

@@ -4,10 +4,10 @@ import http from 'node:http'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { openHistory } from '../../db/history.ts'
-import { csvCell, exportChunks } from '../../server/api/export.ts'
+import { csvCell, exportChunks } from '../../server/events/api-export.ts'
 import { rawRequest, START_MS, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
 import { setVariables } from '../support/variables.ts'
-import type { EventCounts } from '../../server/api/event-counts.ts'
+import type { EventCounts } from '../../server/events/api-counts.ts'
 import type { DeckEvent } from '../../server/events/stream.ts'
 
 // Times without a zone are UTC, wherever the master runs.

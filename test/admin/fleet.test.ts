@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { fleetCommand } from '../../server/cli/fleet.ts'
+import { fleetCommand } from '../../server/fleet/cli.ts'
 import { rawRequest, startAdmin } from '../support/admin.ts'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet } from '../support/fake-fleet.ts'
 import { fake } from '../support/fake.ts'

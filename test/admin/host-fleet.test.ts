@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { rawRequest, startHostAdmin } from '../support/admin.ts'
 import { aMember, aRollout, createFakeFleet, createFakeHostFleet, inTurnOf } from '../support/fake-fleet.ts'
-import type { HostFleet } from '../../server/api/fleet-answers.ts'
+import type { HostFleet } from '../../server/fleet/api-answers.ts'
 
 const OLD = { version: '1.3.0', commit: null }
 const NEW = { version: '1.4.0', commit: null }

@@ -4,7 +4,7 @@ import { START_MS, startAdmin, type Admin } from '../support/admin.ts'
 import { present } from '../support/present.ts'
 import { parsePrometheus } from '../support/prometheus.ts'
 import { report } from '../support/vitals.ts'
-import type { Series } from '../../server/api/vitals.ts'
+import type { Series } from '../../server/vitals/api.ts'
 
 const HOUR_MS = 3_600_000
 

@@ -8,7 +8,7 @@ import { rareTest } from '../support/rare.ts'
 import { followTraffic } from '../support/traffic.ts'
 import { until } from '../support/until.ts'
 import type { Page } from 'playwright-core'
-import type { AppView } from '../../server/api/apps.ts'
+import type { AppView } from '../../server/host/api-apps.ts'
 
 const browser = useBrowser()
 

@@ -9,7 +9,7 @@ import { tempFolder } from '../support/folder.ts'
 import { startHost, type Host } from '../support/host.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { freePort } from '../support/ports.ts'
-import type { AppView } from '../../server/api/apps.ts'
+import type { AppView } from '../../server/host/api-apps.ts'
 import type { DeckEvent } from '../../server/events/stream.ts'
 
 /** @returns an app of the host that answers with a variable of its shell, and one of its config file */

@@ -9,7 +9,7 @@ import { tempFolder } from '../support/folder.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { rareOnly } from '../support/rare.ts'
 import { createReleases } from '../support/releases.ts'
-import type { Rollout } from '../../server/api/rollouts.ts'
+import type { Rollout } from '../../server/rollouts/api.ts'
 
 describe('deploys', { concurrency: 2 }, () => {
   test('paused, resumed, promoted and aborted at every step, scaled meanwhile: no request fails', async (t) => {

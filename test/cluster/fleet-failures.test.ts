@@ -10,7 +10,7 @@ import { createLink, startNats, withoutNats } from '../support/nats.ts'
 import { present } from '../support/present.ts'
 import { rareOnly } from '../support/rare.ts'
 import { until } from '../support/until.ts'
-import type { Fleet } from '../../server/api/fleet-answers.ts'
+import type { Fleet } from '../../server/fleet/api-answers.ts'
 
 // A host fails in the middle of a rollout, or its clock, or the way to it.
 

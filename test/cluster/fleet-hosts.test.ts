@@ -7,7 +7,7 @@ import { openFreshConnections } from '../support/load.ts'
 import { startNats, withoutNats } from '../support/nats.ts'
 import { present } from '../support/present.ts'
 import { rareOnly } from '../support/rare.ts'
-import type { Fleet } from '../../server/api/fleet-answers.ts'
+import type { Fleet } from '../../server/fleet/api-answers.ts'
 
 // Hosts of several apps in one fleet.
 

@@ -11,7 +11,7 @@ import { tempFolder } from '../support/folder.ts'
 import { startNats, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
 import { until } from '../support/until.ts'
-import type { FleetRollout } from '../../server/api/fleet-answers.ts'
+import type { FleetRollout } from '../../server/fleet/api-answers.ts'
 
 const PAGE = readFileSync(fileURLToPath(new URL('../../views/docs/fleet.md', import.meta.url)), 'utf8')
 const NAMES = ['web-1', 'web-2', 'web-3']

@@ -8,7 +8,7 @@ import { askAll, begin, checkHistories, statesOf, untilOver, untilTurn } from '.
 import { startNats, startNatsCluster, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
 import { until } from '../support/until.ts'
-import type { Fleet } from '../../server/api/fleet-answers.ts'
+import type { Fleet } from '../../server/fleet/api-answers.ts'
 
 // NATS fails in the middle of a rollout, or a server of it.
 

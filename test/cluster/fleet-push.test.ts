@@ -15,7 +15,7 @@ import { tempFolder } from '../support/folder.ts'
 import { startNats, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
 import { until } from '../support/until.ts'
-import type { Fleet } from '../../server/api/fleet-answers.ts'
+import type { Fleet } from '../../server/fleet/api-answers.ts'
 import type { Problem } from '../support/answers.ts'
 import type { TestOwner } from '../support/deck.ts'
 

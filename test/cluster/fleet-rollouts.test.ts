@@ -8,7 +8,7 @@ import { tempFolder } from '../support/folder.ts'
 import { hammer } from '../support/load.ts'
 import { createLink, startNats, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
-import type { FleetRollout } from '../../server/api/fleet-answers.ts'
+import type { FleetRollout } from '../../server/fleet/api-answers.ts'
 
 const skip = withoutNats
 /** So that there is something to go back to, though the files are the same ones. */

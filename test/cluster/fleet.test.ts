@@ -5,7 +5,7 @@ import { begin } from '../support/fleet-rollouts.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { startNats, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
-import type { Fleet, FleetRollout } from '../../server/api/fleet-answers.ts'
+import type { Fleet, FleetRollout } from '../../server/fleet/api-answers.ts'
 import type { Deck } from '../support/deck.ts'
 
 const skip = withoutNats

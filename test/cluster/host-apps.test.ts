@@ -10,7 +10,7 @@ import { get } from '../support/asking.ts'
 import { busyPort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 import { until, untilFound } from '../support/until.ts'
-import type { AppView } from '../../server/api/apps.ts'
+import type { AppView } from '../../server/host/api-apps.ts'
 
 const BY = { actor: 'ada' }
 

@@ -9,7 +9,7 @@ import { startHost } from '../support/host.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { rareTest } from '../support/rare.ts'
 import { until, untilFound } from '../support/until.ts'
-import type { AppView } from '../../server/api/apps.ts'
+import type { AppView } from '../../server/host/api-apps.ts'
 
 /** What is told of masters that follow one another, the first of which has ended for this. */
 const followed = (cause: string) => ['started', 'upgrading', `stopped ${cause}`, 'started', 'upgraded']

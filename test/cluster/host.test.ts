@@ -10,7 +10,7 @@ import { openFreshConnections } from '../support/load.ts'
 import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
-import type { AppView } from '../../server/api/apps.ts'
+import type { AppView } from '../../server/host/api-apps.ts'
 
 const NAMES = ['shop', 'mail', 'jobs']
 

@@ -10,11 +10,11 @@ import { lacksSmallDisk, smallDisk } from '../support/small-disk.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { until, untilFound } from '../support/until.ts'
 import { openUser, type User } from '../support/user.ts'
-import type { AppView } from '../../server/api/apps.ts'
-import type { NewAdoption } from '../../server/api/host.ts'
+import type { AppView } from '../../server/host/api-apps.ts'
+import type { NewAdoption } from '../../server/host/api.ts'
 import type { Status } from '../../server/api/cluster.ts'
 import type { Setting } from '../../server/api/shapes.ts'
-import type { RolloutInFull } from '../../server/api/rollouts.ts'
+import type { RolloutInFull } from '../../server/rollouts/api.ts'
 
 /** How a master may start. `container`: `clusterdeck start` as its command, with the data folder of the one before. */
 const WAYS = ['death of the master', 'death of master and keeper', 'boot', 'planned restart', 'upgrade', 'start',

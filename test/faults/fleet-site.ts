@@ -6,7 +6,7 @@ import { tempFolder } from '../support/folder.ts'
 import { hammer } from '../support/load.ts'
 import { createLink, startNatsCluster } from '../support/nats.ts'
 import { until } from '../support/until.ts'
-import type { Fleet } from '../../server/api/fleet-answers.ts'
+import type { Fleet } from '../../server/fleet/api-answers.ts'
 import type { Deck, TestOwner } from '../support/deck.ts'
 
 /**

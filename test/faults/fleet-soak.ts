@@ -10,7 +10,7 @@ import { FLEET_FAULTS, type FleetFault } from './fleet-faults.ts'
 import { openFleetSite, ownRolloutsOf, untilAtRest } from './fleet-site.ts'
 import { MINUTE_MS, readSoakOptions } from './soak-options.ts'
 import { findBrokenPromises, versionsAfter, type Happened } from './fleet-verdict.ts'
-import type { FleetRollout } from '../../server/api/fleet-answers.ts'
+import type { FleetRollout } from '../../server/fleet/api-answers.ts'
 
 type Step = {
   wanted: { kind: 'deploy' | 'restart', batch: number, onFailure: 'hold' | 'rollback', pauseMs: number },

@@ -1,4 +1,4 @@
-import type { FleetRollout } from '../../server/api/fleet-answers.ts'
+import type { FleetRollout } from '../../server/fleet/api-answers.ts'
 
 /**
  * What must never be, whatever happened in the middle of a rollout over hosts: by what each host has in its own

@@ -10,7 +10,7 @@ import { report } from '../support/vitals.ts'
 import type { Scene } from './camera.ts'
 import type { TestOwner } from '../support/deck.ts'
 import type { DeckEvent, NewEvent } from '../../server/events/stream.ts'
-import type { CrashGroup } from '../../server/api/crashes.ts'
+import type { CrashGroup } from '../../server/crashes/api.ts'
 
 /** A shop that has been served for days, and is well: what nobody can wait for is told to a deck without processes. */
 type Admin = Pick<Awaited<ReturnType<typeof startAdmin>>, 'deck' | 'history'>

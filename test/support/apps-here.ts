@@ -13,7 +13,7 @@ import { tempFolder } from './folder.ts'
 import { untilFound } from './until.ts'
 import type { TestOwner } from './deck.ts'
 import type { KeeperLink } from '../../server/keeper/link.ts'
-import type { AppView } from '../../server/api/apps.ts'
+import type { AppView } from '../../server/host/api-apps.ts'
 
 /**
  * Runs the apps of a host in this very process, without a page and a keeper: real workers, histories and releases.

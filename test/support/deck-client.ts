@@ -8,7 +8,7 @@ import './no-hang.ts'
 import { inPatience } from './until.ts'
 import type { AnswerOrProblem } from './answers.ts'
 import type { Status, Worker } from '../../server/api/cluster.ts'
-import type { RolloutInFull } from '../../server/api/rollouts.ts'
+import type { RolloutInFull } from '../../server/rollouts/api.ts'
 import type { DeckEvent } from '../../server/events/stream.ts'
 
 const LOOK_AGAIN_MS = 40

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { hammer, openFreshConnections } from './load.ts'
 import { until } from './until.ts'
-import type { Rollout } from '../../server/api/rollouts.ts'
+import type { Rollout } from '../../server/rollouts/api.ts'
 import type { DeckClient } from './deck-client.ts'
 import type { TestOwner } from './deck.ts'
 

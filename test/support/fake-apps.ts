@@ -13,7 +13,7 @@ import type { Config } from '../../server/config/config.ts'
 import type { HostedApp } from '../../server/host/hosted-app.ts'
 import type { Deck } from '../../server/deck.ts'
 import type { EventStream } from '../../server/events/stream.ts'
-import type { AppView, Apps } from '../../server/api/apps.ts'
+import type { AppView, Apps } from '../../server/host/api-apps.ts'
 
 /** What is behind a port whose host is there for this deck alone. `name`: of its app, in the paths of that port */
 export function behindPort (deck: Deck, history: History, name = 'app') {

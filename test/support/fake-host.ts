@@ -8,7 +8,7 @@ import { tempFolder } from './folder.ts'
 import type { TestContext } from 'node:test'
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
-import type { AppView } from '../../server/api/apps.ts'
+import type { AppView } from '../../server/host/api-apps.ts'
 import type { AppOrder } from '../../server/config/orders.ts'
 
 export type FakeHost = Awaited<ReturnType<typeof startFakeHost>>

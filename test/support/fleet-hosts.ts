@@ -5,8 +5,8 @@ import { deploysIn } from './fleet.ts'
 import { tempFolder } from './folder.ts'
 import { startHost } from './host.ts'
 import { untilFound } from './until.ts'
-import type { Fleet } from '../../server/api/fleet-answers.ts'
-import type { HostFleet } from '../../server/api/fleet-answers.ts'
+import type { Fleet } from '../../server/fleet/api-answers.ts'
+import type { HostFleet } from '../../server/fleet/api-answers.ts'
 import type { TestOwner } from './deck.ts'
 
 const PATIENCE_MS = 120_000

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { hammer } from './load.ts'
 import type { TestContext } from 'node:test'
-import type { FleetRollout } from '../../server/api/fleet-answers.ts'
-import type { Rollout } from '../../server/api/rollouts.ts'
+import type { FleetRollout } from '../../server/fleet/api-answers.ts'
+import type { Rollout } from '../../server/rollouts/api.ts'
 import type { Member } from './fleet.ts'
 
 /** What a rollout over hosts is asked for, waited for and held to, by the API of its members. */

@@ -5,7 +5,7 @@ import { startDeck, type Launch, type TestOwner } from './deck.ts'
 import { startDeckHere } from './deck-here.ts'
 import { tempFolder } from './folder.ts'
 import { untilFound } from './until.ts'
-import type { Fleet } from '../../server/api/fleet-answers.ts'
+import type { Fleet } from '../../server/fleet/api-answers.ts'
 import type { Seen } from './event-log.ts'
 
 /** Decks that are members of one fleet, each with an app and a data folder of its own. */

@@ -6,7 +6,7 @@ import { tempFolder, writeFiles } from './folder.ts'
 import { createRepository, versionOf, type Repository } from './repository.ts'
 import type { TestOwner, startDeck } from './deck.ts'
 import type { DeckClient } from './deck-client.ts'
-import type { KeptRun } from '../../server/api/jobs.ts'
+import type { KeptRun } from '../../server/jobs/api.ts'
 import type { Seen } from './event-log.ts'
 
 /** Starts the app of a repository from its folder, in which it is built already. */

@@ -5,8 +5,8 @@ import path from 'node:path'
 import { CLI, type TestOwner } from './deck.ts'
 import { tempFolder } from './folder.ts'
 import { untilFound } from './until.ts'
-import type { AppView } from '../../server/api/apps.ts'
-import type { Host as HostView } from '../../server/api/host.ts'
+import type { AppView } from '../../server/host/api-apps.ts'
+import type { Host as HostView } from '../../server/host/api.ts'
 import type { AnswerOrProblem, AnswerTo, Problem } from './answers.ts'
 
 const PATIENCE_MS = 60_000

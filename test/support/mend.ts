@@ -4,7 +4,7 @@ import path from 'node:path'
 import { runCliHere } from './cli-here.ts'
 import { CLI } from './deck.ts'
 import { tempFolder } from './folder.ts'
-import type { Report } from '../../server/api/checks.ts'
+import type { Report } from '../../server/doctor/api.ts'
 
 /** What `clusterdeck doctor` prints for scripts. Returns `of`: what a check has found. */
 export async function doctor (args: string[],

@@ -1,5 +1,5 @@
 import type { Status } from '../../server/api/cluster.ts'
-import type { Diagnostics } from '../../server/api/diagnostics.ts'
+import type { Diagnostics } from '../../server/diagnostics/api.ts'
 import type { DeckEvent } from '../../server/events/stream.ts'
 
 // The pages of the dashboard, by what there is to be seen: for the pictures of all states, and for those who look at

@@ -10,7 +10,7 @@ import { tempFolder } from './folder.ts'
 import { findProcesses } from './leftovers.ts'
 import { until } from './until.ts'
 import type { TestContext } from 'node:test'
-import type { Host } from '../../server/api/host.ts'
+import type { Host } from '../../server/host/api.ts'
 import type { HistoryState } from '../../server/api/shapes.ts'
 
 export type User = ReturnType<typeof openUser>

@@ -11,7 +11,7 @@ const FORBIDDEN = rows(`
   workers/protocol.ts                 → ./channel.ts, node:net                                   → imports nothing
   db/events.ts                        → ../server/app/app.ts, ../server/problem.ts, node:http    → knows no HTTP
   server/admin/deck-site.ts           → ../cluster/supervisor.ts, better-sqlite3                 → through the deck
-  server/api/events.ts                → ../../db/history.ts, ../host/master.ts                   → through the deck
+  server/events/api.ts                → ../../db/history.ts, ../host/master.ts                   → through the deck
   server/dashboard/overview.ts        → ../cluster/supervisor.ts                                 → through the deck
   server/library/deck.ts              → ../cluster/supervisor.ts                                 → through the deck
   server/cluster/supervisor.ts        → ../admin/deck-site.ts, ../../db/history.ts               → who watches
@@ -22,6 +22,9 @@ const FORBIDDEN = rows(`
   server/app/app.ts                   → ../host/host.ts, ../keeper/link.ts                       → nothing global
   server/host/master.ts               → ../lifecycle/state.ts, ../cli.js                         → meets its apps
   server/deck.ts                      → ./cli.js                                                 → is above
+  server/crashes/page.ts              → ./recorder.ts                                            → through the deck
+  server/crashes/recorder.ts          → ./page-kinds.ts, ./api.ts                                → knowing who asks
+  server/crashes/cli.ts               → ./crashes.ts, ./page.ts                                  → admin API alone
 `, '→')
 
 const ALLOWED = rows(`
@@ -33,8 +36,8 @@ const ALLOWED = rows(`
   db/history.ts                        → ./open.ts
   db/open.ts                           → better-sqlite3
   server/admin/deck-site.ts            → express
-  server/api/events.ts                 → ../errors.ts
-  server/systemd/service-manager.ts    → ../health.ts
+  server/events/api.ts                 → ../errors.ts
+  server/systemd/service-manager.ts    → ../words/health.ts
   server/cluster/supervisor.ts         → ../lifecycle/pool.ts
   server/cluster/forker.ts             → ../../workers/protocol.ts
   server/app/app.ts                    → ../../db/history.ts
@@ -43,13 +46,15 @@ const ALLOWED = rows(`
   server/command-line.ts               → ./cli/commands.ts
   server/cli/find-master.ts            → ../errors.ts
   server/cli/start.ts                  → ../host/master.ts
+  server/crashes/page.ts               → ../dashboard/markup.ts, ./api.ts
+  server/crashes/cli.ts                → ../cli/actions.ts
 `, '→')
 
 const TYPES = rows(`
   server/api/endpoint.ts        → ../admin/guard.ts             → may not
   server/events/recorder.ts     → ../../db/history.ts           → may not
   server/system/posix.ts        → ../cluster/sticky-program.ts  → may not
-  public/notifications.ts       → ../server/dashboard/alarms.ts → may not
+  public/notifications.ts       → ../server/alerts/page-alarms.ts → may not
   server/fleet/deck-adapter.ts  → ../deck.ts                    → may not
   server/admin/sessions.ts      → ../api/roles.ts               → may
   db/events.ts                  → ../server/events/stream.ts    → may

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isCron, nextRun } from '../../server/config/cron.ts'
-import { cronWords } from '../../server/cron-words.ts'
+import { cronWords } from '../../server/words/cron.ts'
 
 const SAID = [['0 3 * * *', 'every day at 03:00'], ['0 0 3 * * *', 'every day at 03:00'], ['30 8,20 * * *',
   'every day at 08:30 and 20:30'], ['* * * * *', 'every minute'], ['*/5 * * * *', 'every 5 minutes'], ['0 * * * *',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { strategyOf, strategyText } from '../../server/lifecycle/rollout/strategy.ts'
-import { previewFacts } from '../../server/preview-facts.ts'
+import { previewFacts } from '../../server/rollouts/preview-facts.ts'
 import { fake, type Parts } from '../support/fake.ts'
 import { testStates } from '../support/golden.ts'
 import type { Preview } from '../../server/api/shapes.ts'

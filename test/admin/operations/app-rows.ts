@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { identifyProcess } from '../../../server/system/process-identity.ts'
-import { settingState } from '../../../server/api/config.ts'
+import { settingState } from '../../../server/config/api.ts'
 import { STEERING } from '../../../server/config/steering.ts'
 import { profileOf } from '../../support/cpu-profile.ts'
 import { aCrash } from '../../support/crash-record.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Session } from 'node:inspector/promises'
 import { test } from 'node:test'
 import fc from '../../support/fast-check.ts'
-import { toCallTree, type Frame } from '../../../server/api/call-tree.ts'
+import { toCallTree, type Frame } from '../../../server/diagnostics/api-call-tree.ts'
 import { profileOf } from '../../support/cpu-profile.ts'
 
 function shape ({ name, selfMs, totalMs, children }: Frame): unknown[] {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { marksOf } from '../../../server/api/fleet-builds.ts'
+import { marksOf } from '../../../server/fleet/api-builds.ts'
 import { afterTurnsOf, aMember, aRollout, failedTurnOf } from '../../support/fake-fleet.ts'
 import type { FleetRollout } from '../../../server/fleet/document.ts'
 import type { Member } from '../../../server/fleet/presence.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createFold, fleetCrashes, MAX_FOLDED, MAX_GROUPS, SAID } from '../../../server/api/fleet-crashes.ts'
+import { createFold, fleetCrashes, MAX_FOLDED, MAX_GROUPS, SAID } from '../../../server/fleet/api-crashes.ts'
 import { aMember, createFakeFleet } from '../../support/fake-fleet.ts'
-import type { CrashGroup } from '../../../server/api/crashes.ts'
+import type { CrashGroup } from '../../../server/crashes/api.ts'
 
 const VIEWER = { name: null, actor: 'ada', role: 'viewer', client: 'api' } as const
 const A = `v1:${'a'.repeat(32)}`

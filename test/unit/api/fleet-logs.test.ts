@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DeckError } from '../../../server/errors.ts'
-import { fleetLines } from '../../../server/api/fleet-logs.ts'
+import { fleetLines } from '../../../server/fleet/api-logs.ts'
 import fc from '../../support/fast-check.ts'
 import { fake } from '../../support/fake.ts'
 import { noMember } from '../../../server/fleet/presence.ts'

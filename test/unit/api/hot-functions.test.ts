@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hotFunctions } from '../../../server/api/hot-functions.ts'
+import { hotFunctions } from '../../../server/diagnostics/api-hot-functions.ts'
 import { profileOf } from '../../support/cpu-profile.ts'
 import { fake } from '../../support/fake.ts'
 import type { Diagnostic } from '../../../server/api/shapes.ts'

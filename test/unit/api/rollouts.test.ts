@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ROLLOUT } from '../../../server/api/rollouts.ts'
+import { ROLLOUT } from '../../../server/rollouts/api.ts'
 import { DEFAULT_STRATEGY } from '../../../server/lifecycle/rollout/strategy.ts'
 import { createJudge } from '../../../server/releases/judge.ts'
 

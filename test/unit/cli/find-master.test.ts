@@ -9,7 +9,7 @@ import { openApps } from '../../support/apps.ts'
 import { startFakeHost } from '../../support/fake-host.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { lacksStrangers, OTHER_UID } from '../../support/stranger.ts'
-import type { AppView } from '../../../server/api/apps.ts'
+import type { AppView } from '../../../server/host/api-apps.ts'
 import type { Seen } from '../../support/event-log.ts'
 
 const APPS = { dataDir: 'data', apps: { shop: { entry: 'shop.js' }, mail: { entry: 'mail.js', dataDir: 'post' } } }

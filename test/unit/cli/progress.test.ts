@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createProgress } from '../../../server/cli/progress.ts'
 import { fake, type Parts } from '../../support/fake.ts'
-import type { Rollout } from '../../../server/api/rollouts.ts'
+import type { Rollout } from '../../../server/rollouts/api.ts'
 import type { RolloutStep } from '../../../server/api/shapes.ts'
 
 const START = '2026-01-01T00:00:00.000Z'

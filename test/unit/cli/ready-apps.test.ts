@@ -5,7 +5,7 @@ import { DeckError } from '../../../server/errors.ts'
 import { until } from '../../support/until.ts'
 import { fake } from '../../support/fake.ts'
 import type { ApiClient } from '../../../server/cli/api-client.ts'
-import type { AppView } from '../../../server/api/apps.ts'
+import type { AppView } from '../../../server/host/api-apps.ts'
 
 const READY = { state: 'running', readyWorkers: 1, finishedWorkers: 0, desiredWorkers: 1,
   health: { text: 'The worker is ready', hint: '' } }

@@ -7,7 +7,7 @@ import { startFakeHost, type FakeHost } from '../../support/fake-host.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { fake } from '../../support/fake.ts'
 import { rareOnly } from '../../support/rare.ts'
-import type { AppView } from '../../../server/api/apps.ts'
+import type { AppView } from '../../../server/host/api-apps.ts'
 
 /** The folder of no app. */
 const NOWHERE = tempFolder()

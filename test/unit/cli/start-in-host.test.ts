@@ -6,7 +6,7 @@ import { keptSecretsText, orderOfStart } from '../../../server/cli/app-orders.ts
 import { startFakeHost } from '../../support/fake-host.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
-import type { AppView } from '../../../server/api/apps.ts'
+import type { AppView } from '../../../server/host/api-apps.ts'
 
 const NOT_READY = { state: 'starting' as const, readyWorkers: 0,
   health: { tone: 'info', text: 'Starting 2 workers', hint: '0 ready.', reasons: [] } }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import stringWidth from 'string-width'
 import { clipText } from '../../../server/cli/screen.ts'
-import { createPage, drawTop, pressKey, withApps } from '../../../server/cli/top-view.ts'
+import { createPage, drawTop, pressKey, withApps } from '../../../server/vitals/cli-top-view.ts'
 import { fake } from '../../support/fake.ts'
 import type { Status } from '../../../server/api/cluster.ts'
-import type { App, Page } from '../../../server/cli/top-view.ts'
+import type { App, Page } from '../../../server/vitals/cli-top-view.ts'
 
 function app (name: string, fields?: Partial<App>): App {
   return fake<App>({ key: `host ${name}`, name, isSilent: false, dataDir: `/srv/${name}/.clusterdeck`, state: 'running',

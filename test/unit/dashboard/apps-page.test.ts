@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createNotices } from '../../../server/events/notices.ts'
 import { createEventStream } from '../../../server/events/stream.ts'
-import { appRows, appsModel, healthOf } from '../../../server/dashboard/apps-page.ts'
-import type { AppView } from '../../../server/api/apps.ts'
+import { appRows, appsModel, healthOf } from '../../../server/host/page-apps.ts'
+import type { AppView } from '../../../server/host/api-apps.ts'
 import type { Powers } from '../../../server/dashboard/powers.ts'
 
 const NO_NOTICES = createNotices({ history: { page: () => ({ items: [] }) }, events: createEventStream() })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from '../../support/fast-check.ts'
-import { decksModel, stateOf } from '../../../server/dashboard/decks.ts'
+import { decksModel, stateOf } from '../../../server/host/page-decks.ts'
 import { isAtLoopback } from '../../../server/dashboard/page-address.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { fake } from '../../support/fake.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventModel } from '../../../server/dashboard/event-page.ts'
+import { eventModel } from '../../../server/events/page-event.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { sentenceOf } from '../../../server/events/sentences.ts'
 import { fake } from '../../support/fake.ts'

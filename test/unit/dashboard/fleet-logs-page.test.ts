@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createFleetTail } from '../../../public/fleet-tail.ts'
-import { fleetLogsModel } from '../../../server/dashboard/fleet-logs-page.ts'
+import { fleetLogsModel } from '../../../server/fleet/page-logs.ts'
 import { aMember, createFakeFleet } from '../../support/fake-fleet.ts'
 import { fake } from '../../support/fake.ts'
 

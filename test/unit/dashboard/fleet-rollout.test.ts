@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ROLLOUT_STATES, toFleetRollout, TURN_STATES, versionOf } from '../../../server/dashboard/fleet-rollout.ts'
+import { ROLLOUT_STATES, toFleetRollout, TURN_STATES, versionOf } from '../../../server/fleet/page-rollout-parts.ts'
 import { nextState, STATES, type FleetRollout } from '../../../server/fleet/document.ts'
 import { steerRollout, takeTurn, finishTurn } from '../../../server/fleet/rollout.ts'
 import { afterTurnsOf, aMember, aRollout, failedTurnOf, inTurnOf } from '../../support/fake-fleet.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { releaseRows } from '../../../server/dashboard/releases.ts'
+import { releaseRows } from '../../../server/releases/page-list.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { fake, type Parts } from '../../support/fake.ts'
 import { testStates } from '../../support/golden.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rolloutPageModel } from '../../../server/dashboard/rollout-page.ts'
+import { rolloutPageModel } from '../../../server/rollouts/page.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { DeckError } from '../../../server/errors.ts'
 import { after, rolledBackDeploy } from '../../support/rollouts.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { saidValue } from '../../../public/setting-value.ts'
-import { settingsModel, settingsPageModel } from '../../../server/dashboard/settings-page.ts'
+import { settingsModel, settingsPageModel } from '../../../server/config/page.ts'
 import { DeckError } from '../../../server/errors.ts'
 import { createSettings, type NewChange } from '../../../server/config/settings.ts'
 import { OPTIONS, SCHEMA } from '../../../server/config/options.ts'

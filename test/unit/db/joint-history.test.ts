@@ -4,7 +4,7 @@ import { openHistory } from '../../../db/history.ts'
 import { pastOf } from '../../../db/joint-history.ts'
 import { createEventStream } from '../../../server/events/stream.ts'
 import { DeckError } from '../../../server/errors.ts'
-import { countOverTime } from '../../../server/api/histogram.ts'
+import { countOverTime } from '../../../server/events/api-histogram.ts'
 
 /** Three histories whose events take turns; `mail` has nothing of type `job.failed`. */
 function openPast (t: TestContext) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { alarmKindsIn, missedAlarms, toAlarm } from '../../../server/dashboard/alarms.ts'
+import { alarmKindsIn, missedAlarms, toAlarm } from '../../../server/alerts/page-alarms.ts'
 import { alarmKindOf } from '../../../server/events/alarms.ts'
 import { createEventStream, type NewEvent } from '../../../server/events/stream.ts'
 import type { Alarm } from '../../../public/live-events.d.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crashStory, eventsStory } from '../../../server/mcp/texts.ts'
-import type { CrashGroupInFull } from '../../../server/api/crashes.ts'
-import type { Event } from '../../../server/api/events.ts'
+import type { CrashGroupInFull } from '../../../server/crashes/api.ts'
+import type { Event } from '../../../server/events/api.ts'
 
 test('a crash is told with its memory, and a name of the app that has a line break in it begins no line of ours', () => {
   const feigned = '\nPREVIEW of nothing'

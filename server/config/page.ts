@@ -1,0 +1,162 @@
+import { settingState } from './api.ts'
+import { saidValue } from '../../public/setting-value.ts'
+import { textOfValue } from './value-text.ts'
+import { errorText } from '../errors.ts'
+import { cronWords } from '../words/cron.ts'
+import { urlOf } from '../events/page-filters.ts'
+import type { Powers } from '../dashboard/powers.ts'
+
+/** The settings of a master: what it runs with, where that comes from, and when a change of it takes effect. */
+type Setting = ReturnType<import('../dashboard/pages.ts').Deck['settings']['list']>[number]
+type Origin = Pick<Setting, 'source' | 'from'>
+type Deck = Pick<import('../dashboard/pages.ts').Deck, 'settings' | 'snapshot' | 'configuredAnew'>
+type History = Pick<import('../../db/history.ts').History, 'page'>
+type Asked = { deck: Deck, history: History, params: URLSearchParams, now: () => number }
+
+/** Tabs by the value of `show` in the URL. */
+const VIEWS: Readonly<Record<string, { label: string, isShown: (setting: Setting) => boolean }>> = Object.freeze({
+  all: { label: 'All', isShown: () => true },
+  changed: { label: 'Only changed', isShown: ({ source }) => source !== 'default' },
+  live: { label: 'Can change now', isShown: ({ takesEffect }) => takesEffect === 'now' }
+})
+
+/** Which options stand together, by the first part of their names. */
+const GROUPS: readonly { id: string, title: string, parts: readonly string[] }[] = Object.freeze([{ id: 'app',
+  title: 'App',
+  parts: ['name', 'entry', 'script', 'args', 'execArgv', 'node', 'cwd', 'env', 'envFile', 'secrets', 'dataDir',
+    'watch'] }, { id: 'workers', title: 'Workers and connections',
+  parts: ['workers', 'standby', 'dispatch', 'sticky', 'rebalance', 'instanceVariable', 'compileCache', 'portPerSlot',
+    'orphanMs'] }, { id: 'ready', title: 'Start and readiness', parts: ['start', 'ready'] }, { id: 'end',
+  title: 'End of a worker', parts: ['drain', 'stop', 'crash'] }, { id: 'restart', title: 'Restarts and limits',
+  parts: ['restart', 'limits', 'watchdog', 'recycle', 'keeper'] }, { id: 'rollout', title: 'Rollouts',
+  parts: ['rollout'] }, { id: 'releases', title: 'Releases', parts: ['releases'] }, { id: 'hooks',
+  title: 'Hooks and jobs', parts: ['hooks', 'jobs'] }, { id: 'kept', title: 'Logs, history and diagnostics',
+  parts: ['logs', 'history', 'diagnostics'] }, { id: 'telemetry', title: 'Telemetry', parts: ['telemetry'] }, {
+  id: 'admin',
+  title: 'Admin page and alerts',
+  parts: ['admin', 'alerts']
+}, { id: 'fleet', title: 'Fleet', parts: ['fleet'] }])
+
+const EFFECTS: Readonly<Record<Setting['takesEffect'] | 'rollout', string>> = Object.freeze({ now: 'at once',
+  rollout: 'with the next rollout', deploy: 'with the next deploy', start: 'with the next start or upgrade' })
+
+/** The newest changes, of which one is looked for by the name of an option. */
+const MAX_CHANGES = 200
+const MAX_SEARCH_CHARS = 100
+
+/** `asked`: whoever may not deploy does not have the configuration read again */
+export async function settingsPageModel (asked: Asked & { can?: Powers }) {
+  return { ...settingsModel(asked), ...(asked.can?.operate ? await anewIn(asked.deck) : NOTHING_ANEW) }
+}
+
+/** The file is not read each time. */
+export function followSettings (asked: Asked) {
+  return () => ({ now: asked.now(), ...settingsModel(asked) })
+}
+
+export function settingsModel ({ deck, history, params }: Asked) {
+  const all = deck.settings.list()
+  const wanted = params.get('show') ?? 'all'
+  const view = Object.hasOwn(VIEWS, wanted) ? wanted : 'all'
+  const q = (params.get('q') ?? '').trim().slice(0, MAX_SEARCH_CHARS)
+  const changers = all.some(({ source }) => source === 'operator') ? changersIn(history) : new Map()
+  const running = deck.snapshot().desiredWorkers
+  const found = all.filter(VIEWS[view].isShown).filter(isFoundBy(q))
+  const groups = GROUPS.map(({ id, title, parts }) => {
+    return { id, title,
+      settings: found.filter(({ name }) => parts.includes(name.split('.')[0])).map((setting) =>
+        toShown(setting, changers.get(setting.name) ?? null, running)
+      ) }
+  })
+  return { q, show: view, count: found.length,
+    tabs: Object.entries(VIEWS).map(([name, { label, isShown }]) => ({ label, count: all.filter(isShown).length,
+      url: linkTo({ show: name, q }), isCurrent: name === view })
+    ), groups: groups.filter(({ settings }) => settings.length > 0), everywhere: linkTo({ show: 'all', q }),
+    clear: linkTo({ show: view, q: '' }), problem: null, canonicalUrl: linkTo({ show: view, q }) }
+}
+
+function linkTo ({ show, q }: { show: string, q: string }): string {
+  return urlOf('/settings', { show: show === 'all' ? undefined : show, q })
+}
+
+/** Tells whether each word of it is somewhere in the name, the description, the value or where that comes from */
+function isFoundBy (q: string): (setting: Setting) => boolean {
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean)
+  return ({ name, description, value, from, isSecret, unit }) => {
+    const text = [name, description, from,
+      ...(isSecret || value === null ? [] : [textOfValue(value), saidValue(value, unit)])].join(' ').toLowerCase()
+    return words.every((word) => text.includes(word))
+  }
+}
+
+/** `changed`: the event; `running`: workers */
+function toShown ({ value, configured, default: fallback, source, from, ...setting }: Setting,
+  changed: { id: number, at: string, actor: string | null } | null, running: number)
+{
+  const { name, isSecret, isUsed, takesEffect } = setting
+  return {
+    ...setting,
+    source,
+    ...valueTexts(value, setting),
+    state: settingState({ name, value }),
+    origin: originText({ source, from }),
+    changed: source === 'operator' ? changed : null,
+    configured: configured && { ...valueTexts(configured.value, setting), origin: originText(configured) },
+    default: source === 'default' || isSecret || fallback === null ? null : valueTexts(fallback, setting),
+    // A default holds no secret.
+    isHidden: isSecret && source !== 'default',
+    effect: EFFECTS[name.startsWith('rollout.') ? 'rollout' : takesEffect],
+    runs: name === 'workers' && running !== value ? running : null,
+    canChange: takesEffect === 'now' && !isSecret && isUsed
+  }
+}
+
+/** @returns `value`: as it is typed */
+function valueTexts (value: unknown,
+  { name, unit }: Pick<Setting, 'name' | 'unit'>): { value: string | null, said: string | null }
+{
+  return value === null
+    ? { value: null, said: null }
+    : { value: textOfValue(value),
+      said: (name === 'restart.cron' ? cronWords(String(value)) : saidValue(value, unit)) ?? textOfValue(value) }
+}
+
+function originText ({ source, from }: Origin): { text: string, from: string | null } {
+  const texts = { default: 'default', operator: 'changed', program: 'set by the program', environment: 'variable',
+    file: 'in', flag: from === 'entry' ? 'command line' : 'flag' }
+  return { text: texts[source], from: from === 'entry' ? null : from }
+}
+
+/** @returns the last change of each option, by its name */
+function changersIn (history: History): Map<string, { id: number, at: string, actor: string | null }> {
+  try {
+    const events = history.page({ type: ['config.changed'], limit: MAX_CHANGES }).items.toReversed()
+    return new Map(events.flatMap((event) => (event.detail?.changes ?? []).map(({ name }) => [name, event])))
+  } catch {
+    // Who has changed it is not known without the history.
+    return new Map()
+  }
+}
+
+const NOTHING_ANEW = Object.freeze({ anew: [], unreadable: null })
+
+/** @returns what was configured since it was read */
+async function anewIn (
+  deck: Deck
+): Promise<
+  { anew: { name: string, from: string, to: string, effect: string, isSecret: boolean }[], unreadable: string | null }
+> {
+  const settings = new Map(deck.settings.list().map((setting) => [setting.name, setting]))
+  try {
+    const changes = await deck.configuredAnew()
+    return { unreadable: null, anew: changes.map(({ name, from, to, takesEffect }) => {
+      const { unit = null, isSecret = false } = settings.get(name) ?? {}
+      const [before, after] = [from, to].map((value) => valueTexts(value, { name, unit }).said ?? 'not set')
+      return { name, from: before, to: after, isSecret, effect: takesEffect === 'now'
+        ? 'with the next start or upgrade, or at once if you change it below'
+        : EFFECTS[takesEffect] }
+    }) }
+  } catch (error) {
+    return { anew: [], unreadable: errorText(error) }
+  }
+}

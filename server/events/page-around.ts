@@ -1,0 +1,35 @@
+import { formatDuration } from '../../public/format.ts'
+import { readOr } from '../dashboard/read-or.ts'
+import { toShownEvent, type ShownEvent } from './page-shown-event.ts'
+
+/** What happened shortly before and after something else. */
+type History = Pick<import('../../db/history.ts').History, 'page'>
+
+/** What happened this near to something may belong to it. */
+const BEFORE_MS = 2 * 60_000
+export const AFTER_MS = 20_000
+const MAX_AROUND = 4
+const MAX_READ = 100
+
+/**
+ * @param subject when it was, and its own event, which is left out
+ * @returns oldest first; nothing without the database, as the page is useful without it
+ */
+export function eventsAround (history: History,
+  { at, id }: { at: string, id: number | null }): (ShownEvent & { offset: string })[]
+{
+  const atMs = Date.parse(at)
+  const eventsIn = (since: number, until: number) =>
+    readOr(() => history.page({ since, until, limit: MAX_READ }).items, []) // Sign-ins cause nothing.
+      .filter(({ type }) => !type.startsWith('access.'))
+  const before = eventsIn(atMs - BEFORE_MS, atMs).slice(0, MAX_AROUND)
+  const after = eventsIn(atMs, atMs + AFTER_MS).slice(-MAX_AROUND)
+  return [...after, ...before].reverse().filter((each) => each.id !== id).map((each) => ({ ...toShownEvent(each),
+    offset: offsetOf(Date.parse(each.at) - atMs) })
+  )
+}
+
+/** `ms`: from the subject to something else. Returns `12 s before`. */
+function offsetOf (ms: number): string {
+  return Math.abs(ms) < 1000 ? 'same time' : `${formatDuration(Math.abs(ms))} ${ms < 0 ? 'before' : 'after'}`
+}

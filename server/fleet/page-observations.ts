@@ -1,0 +1,91 @@
+import { summaryOf, type Summary } from './api.ts'
+import { SPARK_BOX } from '../vitals/page-sparkline.ts'
+import type { AppFleet as Fleet } from './app-fleet.ts'
+import type { Member } from './presence.ts'
+
+/**
+ * What pages about the fleet remember between two renderings: the requests of each member over the last minutes, when a
+ * silent member was last heard, and the rollouts before the current one.
+ */
+export type Observations = ReturnType<typeof createObservations>
+
+/** One point of a line covers this time. */
+const STEP_MS = 10_000
+const STEPS = 30
+const PADDING = 3
+/** An age is exact to the millisecond but comes from another clock, so small changes are ignored. */
+const SAME_WITHIN_MS = 2000
+/** Past rollouts come over the network, so an empty list is not asked for again sooner. */
+const PAST_RETRY_MS = 60_000
+
+const OBSERVATIONS: WeakMap<Fleet, Observations> = new WeakMap()
+
+export function observationsOf (fleet: Fleet): Observations {
+  const observations = OBSERVATIONS.get(fleet) ?? createObservations(fleet)
+  OBSERVATIONS.set(fleet, observations)
+  return observations
+}
+
+export function createObservations (fleet: Pick<Fleet, 'past'>) {
+  /** `heardAt`: wall time, ms; `rates`: by the number of the step */
+  const known: Map<string, { heardAt: number, rates: Map<number, number> }> = new Map()
+  let step = 0
+  let past: { id: number | null, at: number, coming: Promise<Summary[]>, rollouts: Summary[] } | null = null
+
+  return {
+    /** `now`: wall time, ms */
+    note (members: Member[], now: number) {
+      step = Math.floor(now / STEP_MS)
+      const names = new Set(members.map(({ member }) => member))
+      for (const name of known.keys()) if (!names.has(name)) known.delete(name)
+      for (const { member, ageMs, isSilent, vitals: { requestsPerSecond } } of members) {
+        const heardAt = now - ageMs
+        const before = known.get(member) ?? { heardAt, rates: new Map() }
+        if (Math.abs(before.heardAt - heardAt) > SAME_WITHIN_MS) before.heardAt = heardAt
+        if (!isSilent && requestsPerSecond !== null) before.rates.set(step, requestsPerSecond)
+        for (const at of before.rates.keys()) if (at <= step - STEPS) before.rates.delete(at)
+        known.set(member, before)
+      }
+    },
+
+    /** @returns when it was last heard, ISO 8601; small deviations are left out */
+    heardAt: (member: string): string => new Date(known.get(member)?.heardAt ?? 0).toISOString(),
+
+    /** @returns its requests over the last minutes, as the points of an SVG polyline */
+    pointsOf (member: string): string {
+      const rates = Array.from(known.get(member)?.rates ?? [])
+      const most = Math.max(...rates.map(([, rate]) => rate)) || 1
+      return rates.map(([at, rate]) => {
+        const x = SPARK_BOX.width * (1 - (step - at) / (STEPS - 1))
+        const y = SPARK_BOX.height - PADDING - (SPARK_BOX.height - 2 * PADDING) * rate / most
+        return `${Math.round(x)},${Math.round(y)}`
+      }).join(' ')
+    },
+
+    /**
+     * Lists the rollouts before the current one that are known now. They do not change. `id`: of the current one;
+     * `now`: wall time, ms.
+     * @returns newest first
+     */
+    past (id: number | null, now: number): Summary[] {
+      askForPast(id, now)
+      return past?.rollouts ?? []
+    },
+
+    /** The same, but waits for the answer. */
+    pastOf: (id: number | null, now: number): Promise<Summary[]> => askForPast(id, now)
+  }
+
+  function askForPast (id: number | null, now: number) {
+    if (past && past.id === id && (past.rollouts.length > 0 || now - past.at < PAST_RETRY_MS)) return past.coming
+    const asked = { id, at: now, coming: fetchPast(), rollouts: past?.rollouts ?? [] }
+    past = asked
+    return asked.coming
+
+    async function fetchPast () {
+      const rollouts = (await fleet.past().catch(() => [])).filter((each) => each.id !== id).map(summaryOf)
+      asked.rollouts = rollouts
+      return rollouts
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import { cronWords } from '../words/cron.ts'
+import type { Tone } from '../events/kinds.ts'
+import type { Run } from '../../db/job-runs.ts'
+import type { Deck } from '../deck.ts'
+
+type Jobs = Deck['jobs']
+
+const SHOWN_RUNS = 30
+const SHOWN_OTHERS = 6
+
+const STATES: Readonly<Record<Run['state'], { label: string, tone: Tone }>> = Object.freeze({
+  running: { label: 'Running', tone: 'info' },
+  succeeded: { label: 'Succeeded', tone: 'ok' },
+  failed: { label: 'Failed', tone: 'bad' },
+  interrupted: { label: 'Interrupted', tone: 'warn' }
+})
+
+export function jobsModel (
+  { deck: { jobs }, now }: { deck: { jobs: Pick<Jobs, 'list' | 'runs'> }, now: () => number }
+) {
+  const all = jobs.list().map((job) => ({ ...job, words: job.cron && cronWords(job.cron),
+    last: job.last && withBadge(job.last) })
+  )
+  return {
+    now: now(),
+    // What has failed first, then what runs next.
+    jobs: all.sort((one, other) =>
+      rankOf(one) - rankOf(other) || (one.nextAt ?? '9').localeCompare(other.nextAt ?? '9')
+    ),
+    runs: jobs.runs(undefined, { limit: SHOWN_RUNS }).items.map(withBadge)
+  }
+}
+
+/** @throws {import('../errors.ts').DeckError} not-found */
+export function jobRunModel (
+  { deck: { jobs }, id, now }: { deck: { jobs: Pick<Jobs, 'run' | 'runs' | 'list'> }, id: string, now: () => number }
+) {
+  const run = withBadge(jobs.run(Number(id)))
+  const job = run.job === null ? null : jobs.list().find(({ name }) => name === run.job) ?? null
+  // How the runs around it ended says whether this one is an exception.
+  const others = job === null
+    ? []
+    : jobs.runs(job.name, { limit: SHOWN_OTHERS }).items.filter((other) => other.id !== run.id).map(withBadge)
+  return { now: now(), run, job, others }
+}
+
+function rankOf ({ isFailing, last }: { isFailing: boolean, last: Pick<Run, 'state'> | null }) {
+  if (isFailing) return 0
+  return last?.state === 'failed' ? 1 : 2
+}
+
+function withBadge<R extends Run> (run: R) {
+  return { ...run, name: run.job ?? run.command ?? '', badge: STATES[run.state] }
+}

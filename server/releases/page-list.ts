@@ -1,0 +1,93 @@
+import { changesOf } from './page-comparison.ts'
+import type { Deck, ReleaseView } from '../deck.ts'
+import type { Tone } from '../events/kinds.ts'
+
+/** Releases as a list shows them: the state of each, its outcome, and whether the list offers a rollback to it. */
+type Status = Pick<import('../deck.ts').Status, 'release' | 'rollout' | 'workers'>
+type Mark = { label: string, tone: Tone }
+
+/** outcomes of releases that never served */
+export const OUTCOMES: Readonly<Record<string, Mark>> = Object.freeze({ failed: { label: 'failed', tone: 'bad' },
+  'rolled-back': { label: 'rolled back', tone: 'warn' } })
+
+const CHANGED: Mark = { label: 'changed in place', tone: 'warn' }
+
+/** A release that a page may offer to roll back to. `idOf`: may throw where there is none. */
+export function offeredRelease (deck: Pick<Deck, 'releases'>, idOf: () => string, status: Status): ReturnType<
+  typeof toReleaseRow
+> | null {
+  try {
+    const release = toReleaseRow(deck.releases.get(idOf()), status)
+    return release.isOffered ? release : null
+  } catch {
+    // The release is no longer kept, or the history cannot be read.
+    return null
+  }
+}
+
+/** @returns the last deployed come first */
+export function releaseRows (releases: ReleaseView[], status: Status) {
+  return releases.toSorted((a, b) => touchedAt(b) - touchedAt(a)).map((release) => toReleaseRow(release, status))
+}
+
+export function toReleaseRow (release: ReleaseView, status: Status) {
+  const isCurrent = release.id === status.release.id
+  const isRolledBack = release.setback?.outcome === 'rolled-back'
+  const canReturn = release.servedAt !== null && !isCurrent && release.changedInPlace?.kind !== 'code'
+  return {
+    ...release,
+    isCurrent,
+    canReturn,
+    // A release that was rolled back is one click further away: its own page offers it.
+    isOffered: canReturn && !isRolledBack,
+    workers: { running: status.workers.filter(({ pid, release: id }) => pid !== null && id === release.id).length,
+      all: status.workers.filter(({ pid }) => pid !== null).length },
+    marks: [...currentMarks(release, status), ...pastMarks(release), ...hasOtherFiles(release) ? [CHANGED] : []],
+    warning: release.setback && warningOf(release.setback),
+    changedText: release.changedInPlace && changedText(release.changedInPlace, isCurrent),
+    changes: changesOf(release)
+  }
+}
+
+function currentMarks ({ id, isLastGood, changedInPlace }: ReleaseView, { release, rollout }: Status): Mark[] {
+  if (id === release.id) return [{ label: 'current', tone: 'ok' }]
+  if (id === rollout?.to) {
+    if (rollout.state === 'rolling-back') return [{ label: 'rolling back', tone: 'warn' }]
+    return [rollout.state === 'held' ? { label: 'held', tone: 'bad' } : { label: 'rolling out', tone: 'info' }]
+  }
+  return isLastGood && changedInPlace?.kind !== 'code' ? [{ label: 'last good', tone: 'drain' }] : []
+}
+
+function hasOtherFiles ({ changedInPlace }: ReleaseView) {
+  return changedInPlace !== null && changedInPlace.kind !== 'unknown'
+}
+
+function changedText ({ kind, message }: NonNullable<ReleaseView['changedInPlace']>, isCurrent: boolean) {
+  if (kind !== 'code') return `${message}.`
+  return `${isCurrent ? 'New workers run other code' : 'It cannot come back'}: ${message}.`
+}
+
+function pastMarks ({ outcome, setback, inUse }: ReleaseView): Mark[] {
+  if (setback?.outcome === 'rolled-back') {
+    const isByGuard = setback.actor === 'guard'
+    return [{ label: isByGuard ? 'rolled back by the guard' : `rolled back by ${setback.actor}`,
+      tone: isByGuard ? 'bad' : 'warn' }]
+  }
+  if (outcome === null && !inUse) return [{ label: 'never deployed', tone: 'idle' }]
+  const mark = OUTCOMES[outcome ?? '']
+  return mark ? [mark] : []
+}
+
+function warningOf ({ outcome, rollout, actor, reason }: NonNullable<ReleaseView['setback']>) {
+  const why = reason ? `: ${reason}` : ''
+  if (outcome === 'rolled-back') {
+    return { rollout, text: `Rolled back by ${actor === 'guard' ? 'the guard' : actor}${why}`,
+      tone: actor === 'guard' ? 'bad' : 'warn' }
+  }
+  return { rollout, text: `A later rollout to this release did not succeed${why}`, tone: 'warn' }
+}
+
+/** @returns when it was last deployed, wall time, ms */
+function touchedAt ({ deployedAt, createdAt }: ReleaseView): number {
+  return Date.parse(deployedAt ?? createdAt)
+}
