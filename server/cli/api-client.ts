@@ -9,6 +9,9 @@ import type { Readable } from 'node:stream'
 import type { Master } from './find-master.ts'
 
 /** of a stream */
+/** Who only is a member of the same fleet may ask for none of these. */
+const CLOSED_TO_OTHERS = new Set(['PATCH', 'DELETE'])
+
 export type Message = { event: string, data: unknown, id: string | undefined }
 export type ApiClient = ReturnType<typeof createApiClient>
 /** until when something is waited for; `timeoutMs`: for messages */
@@ -130,6 +133,10 @@ export function createApiClient (master: Addressee,
   async function sendToMaster (path: string, { headers, ...what }: What) {
     if (master.recipient && !isAlive(master.recipient.processes[0])) master = await findAgain()
     const { url, token, fingerprint, recipient, member, agent, below = '' } = master
+    if (member !== undefined && CLOSED_TO_OTHERS.has(String(what.method))) {
+      throw new DeckError('forbidden',
+        `what ${member} is told to keep is changed by its own admins: expected --url and a token of ${member} in place of --member`)
+    }
     const start = member === undefined ? below : `/fleet/members/${member}/api`
     return await sendRequest(`${url}/api/v1${start}${path}`, { ...what,
       headers: { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli',

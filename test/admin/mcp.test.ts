@@ -228,7 +228,8 @@ test('of an app on several machines an agent sees the members, and asks any of t
   assert.equal((await toolNames(admin)).includes('fleet'), false)
   const asked: string[] = []
   admin.deck.fleet = createFakeFleet({
-    members: [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2', isSilent: true })],
+    members: [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2' }),
+      aMember({ member: 'c-3', isSilent: true })],
     answer (member, { method, path }) {
       asked.push(`${member}: ${method} ${path}`)
       return { status: 200,
@@ -237,7 +238,8 @@ test('of an app on several machines an agent sees the members, and asks any of t
     }
   })
   assert.equal((await toolNames(admin))[0], 'fleet')
-  assert.match((await call(admin, 'fleet')).text, /^2 members have the app:\n- a-1 \(this one\), .*\n- b-2, SILENT/)
+  assert.match((await call(admin, 'fleet')).text,
+    /^3 members have the app:\n- a-1 \(this one\), .*\n- b-2, .*\n- c-3, SILENT/)
   assert.match((await call(admin, 'logs', { member: 'b-2', lines: 5, q: 'timed' })).text, /it timed out$/)
   assert.deepEqual(asked, ['b-2: GET /logs?lines=5&q=timed'])
 })
