@@ -111,8 +111,8 @@ test('the commands reach another member by --member, with its progress and its e
   two.put('v3', { isBad: true })
   const failed = await cli(one, 'deploy', ...member, '--wait')
   assert.deepEqual([failed.code, await two.version()], [1, 'v2'], failed.stderr)
-  assert.match((await cli(one, 'history', ...member, '--type', 'scale.changed')).stdout,
-    /by the owner's token on web-1/)
+  const told = await cli(one, 'history', ...member, '--type', 'scale.changed')
+  assert.match(told.stdout, /by the owner's token on web-1/, told.stderr)
 
   assert.deepEqual(await cli(one, 'status', '--member', 'web-9').then(({ code, stderr }) => [code, stderr]), [1,
     'clusterdeck: The fleet has no member "web-9"\n'])
