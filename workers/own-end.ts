@@ -16,6 +16,7 @@ export function endWhenDone (): { hold: () => () => void } {
   // A version of Node that has no such count keeps the process running, as it always did.
   for (const name of LISTENED)
     for (let count = process.listenerCount(name); count > 0; count--) channel?.unrefCounted?.()
+  if (channel) countFromHereOn(channel)
   cluster.worker?.on('newListener', (name) => {
     if (name === 'message') hold()
   })
@@ -32,6 +33,21 @@ export function endWhenDone (): { hold: () => () => void } {
   function hold () {
     channel?.refCounted?.()
     return () => channel?.unrefCounted?.()
+  }
+}
+
+/** An app may remove the listeners of node:cluster too, which count no longer, and would be taken off what holds it. */
+function countFromHereOn (channel: NonNullable<typeof process.channel>) {
+  const { refCounted, unrefCounted } = channel
+  let count = 0
+  channel.refCounted = () => {
+    count++
+    refCounted?.call(channel)
+  }
+  channel.unrefCounted = () => {
+    if (count === 0) return
+    count--
+    unrefCounted?.call(channel)
   }
 }
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { get } from '../support/asking.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { startDeck, startReady } from '../support/deck.ts'
-import { rareOnly, rareTest } from '../support/rare.ts'
+import { rareOnly } from '../support/rare.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 
 /** Of test/fixtures/harms-its-master.js, in this order. */
@@ -34,7 +34,7 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
       String(told[0]))
   })
 
-  rareTest('that takes away timers and listeners is ready, rolled and told to stop like any other', async (t) => {
+  test('that takes away timers and listeners is ready, rolled and told to stop like any other', async (t) => {
     const deck = await startDeckHere(t, 'replaces-what-it-finds.js', { workers: 1 })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     assert.equal(await (await fetch(await deck.appUrl())).text(), String(pid))
