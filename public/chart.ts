@@ -1,3 +1,4 @@
+import './known-language.ts'
 import UPlot from './uplot.js'
 import { axisTexts } from './chart-clock.ts'
 import type { AlignedData, BBox } from 'uplot'

@@ -73,6 +73,15 @@ rareTest('what was measured a minute ago is drawn, and is no value of now', asyn
   assert.deepEqual([...new Set(await page.locator('#charts [data-column]').allTextContents())], ['–'])
 })
 
+test('the charts are there in a browser whose language nobody knows', async (t) => {
+  const page = await (await startDashboard(t, browser)).visit()
+  await page.addInitScript(() => {
+    Object.defineProperty(Object.getPrototypeOf(navigator), 'language', { get: () => 'en-US@posix' })
+  })
+  await page.reload()
+  await page.locator('#charts canvas').first().waitFor()
+})
+
 rareTest('the charts show the last minutes, go on live, and mark deploys and deaths', async (t) => {
   let aheadMs = 0
   const now = () => Date.now() + aheadMs
