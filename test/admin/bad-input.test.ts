@@ -82,6 +82,9 @@ const CASES: Case[] = [
   }),
   ...reads('not-acceptable', /text\/event-stream/, ['/events/stream'], { Accept: 'application/json' }),
   ...reads('not-acceptable', undefined, ['/status'], { Accept: 'text/csv' }),
+  ...reads('not-acceptable', /of several hosts are JSON alone$/, ['/events?member=*', '/logs?member=*'], {
+    Accept: 'application/x-ndjson'
+  }),
 
   // bodies
   ...WRITES.flatMap((
@@ -116,6 +119,11 @@ const CASES: Case[] = [
   ...bodies('PATCH /config', 'precondition-failed', /^If-Match: expected "[^"]+", received "\\"old\\""/, [{
     'drain.deadlineMs': 1
   }], { 'If-Match': '"old"' }),
+  ...['W/"old"', 'nonsense', '""'].flatMap((tag) =>
+    bodies('PATCH /config', 'precondition-failed', /^If-Match: expected "[^"]+", received /, [{
+      'drain.deadlineMs': 1
+    }], { 'If-Match': tag })
+  ),
   ...bodies('PUT /scale', 'precondition-failed', /^It is set to 2 workers now\. If-Match: expected "2", received/, [{
     workers: 3
   }], { 'If-Match': '"7"' }),

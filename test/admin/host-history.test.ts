@@ -82,6 +82,8 @@ test('the command line prints it, as that of an app', async (t) => {
   assert.match(stdout, /app\.failed[^]*app\.added/)
   assert.equal(JSON.parse((await cli('--host', '--json', '--limit', '1')).stdout).items.length, 1)
   assert.match((await cli('--host', '--csv', '--type', 'app.added')).stdout, /app\.added/)
+  assert.match((await cli('--host', '--all-hosts')).stderr,
+    /--all-hosts: expected the folder or the name of an app, received none/)
   const named = await runCliHere(['history', 'shop', '--host'])
   assert.deepEqual([named.code, named.stdout], [2, ''])
   assert.match((await runCliHere(['history', '--host', '--data-dir', '/x'])).stderr,

@@ -5,14 +5,34 @@ import path from 'node:path'
 import { describe } from 'node:test'
 import { openSqlite } from '../../db/sqlite.ts'
 import { identifyProcess, isAlive, signalProcess } from '../../server/system/process-identity.ts'
-import { startDeck, startReady } from '../support/deck.ts'
+import { runCliHere } from '../support/cli-here.ts'
+import { FIXTURES, runCli, startDeck, startReady } from '../support/deck.ts'
 import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
 
+const APP = path.join(FIXTURES, 'answers-with-pid.js')
+
 describe('keeper and data folder', { concurrency: 2 }, () => {
+  rareTest('killed, it takes nothing with it: a second start is refused, the app answers, is restarted and stopped',
+    async (t) => {
+      const deck = await startReady(t, 'answers-with-pid.js', { workers: 1 })
+      const master = identifyProcess(deck.masterPid)
+      t.after(() => signalProcess(master, 'SIGTERM'))
+      deck.signal('SIGKILL')
+      await deck.exited
+      await deck.untilEvent('keeper.lost')
+      const again = await runCli(['start', APP, '--admin-port', '0', '--data-dir', deck.folder])
+      assert.deepEqual(again, { code: 1, stdout: '',
+        stderr: `clusterdeck: a master (pid ${master.pid}, ${deck.adminUrl}) already runs on this data folder\n` })
+      assert.equal((await fetch(await deck.appUrl())).status, 200)
+      assert.equal((await deck.rollout('restart')).state, 'succeeded')
+      assert.equal((await runCliHere(['stop', '--data-dir', deck.folder])).code, 0)
+      await until(() => !isAlive(master), 'the end of the master')
+    })
+
   rareTest('a variable that only a keeper should set, set by hand, makes a master of its own', async (t) => {
     const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, env: { CLUSTERDECK_KEPT: '1' } })
     assert.equal(deck.masterPid, deck.child.pid)

@@ -7,6 +7,7 @@ import { runCli, startReady } from '../support/deck.ts'
 import { startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
+import { createRepository } from '../support/repository.ts'
 import type { DeckClient as Deck } from '../support/deck-client.ts'
 
 /** `version`: an app that says which one it is, and what it was started with */
@@ -85,6 +86,46 @@ test('a worker that is killed comes back on its own release: what a link led to,
   await deck.until({ ready: 1 })
   assert.deepEqual(pick(await ask(deck)), { version: 'v3', release: 'r3', cwd: path.join(root, 'v3') })
 })
+
+rareTest(
+  'a release folder is what its workers run, whatever is done to the app\'s, until the next deploy; also under the next master',
+  async (t) => {
+    const app = tempFolder()
+    writeApp(app, 'one')
+    const commit = createRepository(app).commit({}, 'one')
+    writeFileSync(path.join(app, 'settings.json'),
+      JSON.stringify({ releases: { mode: 'folder' }, envFile: 'app.env', env: { GONE: null } }))
+    writeFileSync(path.join(app, 'app.env'), 'LEVEL=low\n')
+    const deck = await startReady(t, path.join(app, 'app.js'), { workers: 1, flags: ['--config', 'settings.json'],
+      env: { GONE: 'not' }, args: ['--told'], dataDir: path.join(app, '.data') })
+    const one = { version: 'one', dep: 'one', release: 'r1', cwd: path.join(app, '.data', 'releases', 'r1'),
+      args: ['--told'], level: 'low' }
+    assert.deepEqual(await ask(deck), one)
+
+    writeApp(app, 'two')
+    writeFileSync(path.join(app, 'app.env'), 'LEVEL=high\n')
+    await killWorker(deck)
+    assert.deepEqual(await ask(deck), one)
+    await deck.loseMaster()
+    const { release } = await deck.until({ ready: 1 })
+    assert.deepEqual(await ask(deck), one)
+    assert.deepEqual([release.id, release.mode, release.environmentChanged, release.git], ['r1', 'folder', undefined, {
+      commit,
+      branch: 'main',
+      isDirty: false,
+      author: 'Ada',
+      subject: 'one'
+    }])
+
+    await deploy(deck)
+    await killWorker(deck)
+    assert.deepEqual(await ask(deck), { ...one, version: 'two', dep: 'two', release: 'r2',
+      cwd: path.join(app, '.data', 'releases', 'r2'), level: 'high' })
+    const { body: second } = await deck.api('/releases/r2')
+    assert.deepEqual([second.package?.version, second.git?.isDirty, second.changed?.package,
+      second.changed?.environment], ['two', true, true, ['LEVEL']])
+  }
+)
 
 test('variables and arguments are read anew at each deploy, and only there; a configuration that is wrong changes nothing', async (t) => {
   const app = tempFolder()

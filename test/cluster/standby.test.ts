@@ -123,6 +123,23 @@ describe('a worker on standby', () => {
 })
 
 describe('an app whose workers cannot stand by', () => {
+  rareTest('as they die meanwhile: they wait longer each time, and a deploy succeeds', async (t) => {
+    const deck = await startReadyHere(t, 'throws-on-standby.js', { workers: 1,
+      flags: [...STANDBY, '--restart-min-delay-ms', '100', '--restart-max-delay-ms', '60000'] })
+    let last = 0
+    for (let count = 1; count <= 3; count++) {
+      const { id, worker, cause, message } = await deck.untilEvent('worker.exited', { id: above(last) })
+      last = id
+      assert.deepEqual([cause, message], ['boot-failure',
+        `standby worker ${worker} exited with code 1 before it was ready: Error: no slot`])
+    }
+    const [third, second] = (await deck.history('type=worker.forked')).map(({ at }) => Date.parse(at))
+    assert.ok(third - second >= 80, 'with the usual backoff')
+    const { state, crashes } = await deck.rollout('deploy')
+    assert.deepEqual([state, crashes], ['succeeded', 0])
+    assert.equal((await deck.status()).readyWorkers, 1)
+  })
+
   for (const [how, app, flags, reason] of [['as it does not listen', 'never-listens.js', ['--ready-signal', 'online',
     '--ready-timeout-ms', '500'],
     /did not listen within 500 ms \(option ready.timeoutMs\), and standby workers need an app that does: none is kept/],

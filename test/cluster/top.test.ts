@@ -32,6 +32,17 @@ describe('clusterdeck top in a terminal', { skip: lacksPython && 'makes terminal
     await endsWell(terminal, 0)
   })
 
+  rareTest('follows the size of the terminal', async (t) => {
+    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1 })
+    const terminal = startInTerminal(t, [...TOP, '--data-dir', deck.folder], { rows: 50, columns: 200 })
+    await terminal.shows(/^ {2}APP .* RESTARTS {2}HEALTH$/m)
+    terminal.resize(12, 40)
+    await terminal.shows(/^ {2}APP .* CPU {2}HEALTH$/m)
+    assert.equal(terminal.emulator.lines().at(-1)?.startsWith('q quit'), true)
+    terminal.type('q')
+    await endsWell(terminal, 0)
+  })
+
   rareTest('leaves the terminal as it was, however it ends', async (t) => {
     const deck = await startReady(t, 'answers-with-pid.js', { workers: 1 })
     const ends: [string, (terminal: Terminal) => void, number][] = [['ctrl-c', ({ type }) => type('\u0003'), 0], [

@@ -84,7 +84,11 @@ export function createFakeApps (
     if (isIdle && !isKnown) apps.closeApp(name, { state: 'stopped' })
     if (!isIdle && !(isKnown && all.get(name)?.opened)) begin(name)
     return { ...viewOf(name), notApplied: [] }
-  }, changeVariables: async () => [], async start (name, { actor }) {
+  }, async changeVariables (name, env, { isDry }) {
+    if (isDry) return []
+    orders.push({ type: 'variables', name: known(name), actor: '', more: env })
+    return Object.keys(env)
+  }, async start (name, { actor }) {
     orders.push({ type: 'start', name: known(name), actor })
     begin(name)
     return viewOf(name)

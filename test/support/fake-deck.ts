@@ -206,7 +206,9 @@ function fakeDiagnostics (
     items.unshift(item)
     return about(item)
   }, remove (id: number) {
-    if (!items.some((item) => item.id === id)) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
+    const place = items.findIndex((item) => item.id === id)
+    if (place === -1) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
+    items.splice(place, 1)
   } }
 }
 

@@ -10,19 +10,19 @@ export function cpuMs (pids: number[]): number {
 
 /** What they share with others counts in parts: PSS. */
 export function pssMegabytes (pids: number[]): number {
-  return sum(pids.map((pid) => kilobytes(pid, 'smaps_rollup', 'Pss') / 1024))
+  return sum(pids.map((pid) => fieldOf(pid, 'smaps_rollup', 'Pss') / 1024))
 }
 
 /** What would be free without them. */
 export function ownMegabytes (pids: number[]): number {
   return sum(
-    pids.flatMap((pid) => ['Private_Clean', 'Private_Dirty'].map((name) => kilobytes(pid, 'smaps_rollup', name) / 1024))
+    pids.flatMap((pid) => ['Private_Clean', 'Private_Dirty'].map((name) => fieldOf(pid, 'smaps_rollup', name) / 1024))
   )
 }
 
 /** `name`: of a number of proc_pid_status(5), such as PPid; of memory it is in kB */
 export function statusOf (pid: number | undefined, name: string): number {
-  return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  return fieldOf(pid, 'status', name)
 }
 
 export function rssBytes (pid: number): number {
@@ -33,7 +33,7 @@ export function countDescriptors (pid: number | undefined): number {
   return readdirSync(`/proc/${pid}/fd`).length
 }
 
-function kilobytes (pid: number, file: string, name: string) {
+function fieldOf (pid: number | undefined, file: string, name: string) {
   return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/${file}`, 'utf8'))?.[1])
 }
 

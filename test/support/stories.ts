@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { EVENT_TYPES } from '../../server/events/kinds.ts'
+import { withGaps } from './transcript.ts'
 import { fieldOf, happen, isField, msOf, partsOf, type Fields, type Words } from './happenings.ts'
 import { DEADLINES, OPTIONS, simulate, type Simulation } from './simulation.ts'
 import type { LifecycleOptions, Refusal } from '../../server/lifecycle/state.ts'
@@ -192,7 +193,10 @@ function rowOf (
 
 function valueOf (from: object, name: string): unknown {
   if (Object.hasOwn(VIEWS, name) && 'processes' in from) return VIEWS[name](from as Simulation)
-  return name.split('.').reduce<unknown>((value, key) => (value as Fields | null | undefined)?.[key], from)
+  return name.split('.').reduce<unknown>((value, key) => {
+    assert.ok(value !== undefined, `${name}: nothing is known of what has ${key}`)
+    return (value as Fields | null)?.[key]
+  }, from)
 }
 
 function textOf (value: unknown): string {
@@ -202,8 +206,7 @@ function textOf (value: unknown): string {
 
 /** `quoted`: a message, with `…` for any text in it */
 function patternOf (quoted: string): RegExp {
-  const text = quoted.slice(1, -1).replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
-  return new RegExp(`^${text.replaceAll('…', '.*')}$`, 's')
+  return new RegExp(`^${withGaps(quoted.slice(1, -1))}$`, 's')
 }
 
 function secondsBetween (at: number, iso: string | null | undefined): number {

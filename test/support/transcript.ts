@@ -38,8 +38,11 @@ function withoutMargin (text: string) {
 }
 
 function patternOf (expected: string) {
-  const lines = expected.split('\n').map((line) =>
-    line === '…' ? '(?:.*\n)*?' : `${line.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll('…', '.*')}\n`
-  )
+  const lines = expected.split('\n').map((line) => line === '…' ? '(?:.*\n)*?' : `${withGaps(line)}\n`)
   return new RegExp(`^${lines.join('')}$`)
+}
+
+/** @returns a pattern for the text, in which `…` stands for anything */
+export function withGaps (text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll('…', '.*')
 }

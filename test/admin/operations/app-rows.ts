@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { identifyProcess } from '../../../server/system/process-identity.ts'
@@ -154,7 +155,8 @@ export const APP_ROWS: Rows = {
   getRun: { role: 'viewer', given: aRun, answer: { job: 'nightly', state: 'running' },
     bad: missing({ id: 99 }, 'Run 99') },
   followRun: { role: 'viewer', given: aRun, isStream: true },
-  endRun: { role: 'operator', given: aRun, answer: { job: 'nightly' }, bad: missing({ id: 99 }, 'Run 99') },
+  endRun: { role: 'operator', given: aRun, answer: { job: 'nightly' },
+    after: ({ deck }) => assert.equal(deck.jobs.commands[0].toldTo.length, 1), bad: missing({ id: 99 }, 'Run 99') },
   listRunsOfJob: { role: 'viewer', path: { name: 'nightly' }, answer: { items: [], next: null }, bad: noJob },
   runJob: { role: 'operator', path: { name: 'nightly' }, tells: ['job.started'],
     answer: { job: 'nightly', actor: 'ada' }, location: '/api/v1/jobs/runs/{id}', bad: noJob },
@@ -174,7 +176,8 @@ export const APP_ROWS: Rows = {
     bad: badBody({ kind: 'cpu-profile', durationMs: 61_000 }, 'durationMs: expected an integer from 100 to 60000') },
   listDiagnostics: { role: 'viewer', answer: { items: [{ id: 1, kind: 'heap-statistics' }] } },
   getDiagnostics: { role: 'viewer', path: { id: 1 }, answer: { id: 1, state: 'done' }, bad: noDiagnostics },
-  deleteDiagnostics: { role: 'admin', path: { id: 1 }, answer: {}, bad: noDiagnostics },
+  deleteDiagnostics: { role: 'admin', path: { id: 1 }, answer: {},
+    after: ({ deck }) => assert.ok(!deck.diagnostics.items.some(({ id }) => id === 1)), bad: noDiagnostics },
   getHotFunctions: { role: 'operator', given ({ deck: { diagnostics: { items } } }) {
     const file = path.join(tempFolder(), 'profile')
     writeFileSync(file, JSON.stringify(profileOf([[1, '(root)', [2]], [2, 'sum']], [[2, 70]])))

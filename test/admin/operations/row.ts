@@ -11,9 +11,9 @@ export type Row<A = Admin> = {
   path?: Params,
   query?: Record<string, string>,
   body?: Record<string, unknown>,
-  /** that a form sends, where they are not those of path, query and body */
+  /** what a form sends, where its fields have other names than those of path, query and body */
   fields?: (body: Record<string, unknown>) => Record<string, string>,
-  /** If-Match, where nobody may ask without; and the same in a form */
+  /** the state that the sender has seen, where a call without it is refused: `tag` for If-Match, `field` for a form */
   seen?: { tag: string, field: (admin: A) => string },
   /** what the deck or the host is asked for, beside who asks */
   does?: object,
@@ -22,10 +22,15 @@ export type Row<A = Admin> = {
   /** a part of the answer */
   answer?: object | string,
   location?: string,
+  /** checks what has become of it */
+  after?: (admin: A) => void,
   /** what is refused; default: a field or a parameter that there is not */
   bad?: { path?: Params, query?: Record<string, string>, body?: Record<string, unknown>, code: ErrorCode,
     says: string },
-  /** `read`: the path whose ETag it takes; `by`: what bob changes meanwhile; `why`: what is told to whoever has not seen that */
+  /**
+   * `read`: the path whose ETag the operation takes; `by`: what bob changes meanwhile; `why`: what is told to whoever
+   * has not seen his change
+   */
   late?: { read: string, by: [method: 'put' | 'patch', path: string, body: object], seen: (admin: A) => string,
     why: string },
   /** whether no session may ask for it */

@@ -16,7 +16,7 @@ export function alertRows<A extends Admin | HostAdmin> (
   const anAlert = (admin: A) => ({ alert: alertsOf(admin).add({ wanted: hook as never, actor: 'bob' }) })
   const late: Row<A>['late'] = { read: `${at}/alerts/1`, by: ['patch', `${at}/alerts/1`, { name: 'ops' }],
     seen: (admin) => alertsOf(admin).digest('1'), why: 'bob has changed this alert since you opened this' }
-  return { [`list${of}Alerts`]: { role: 'viewer', given: (admin) => void anAlert(admin), answer: { items: [] } },
+  return { [`list${of}Alerts`]: { role: 'viewer', given: (admin) => void anAlert(admin), answer: { items: [hook] } },
     [`add${of}Alert`]: { role: 'admin', body: { ...hook, name: 'ops', events: ['rollout.*'] }, tells: ['alert.added'],
       answer: { id: '1', name: 'ops', url: 'https://example.com/gone', createdBy: 'ada' },
       location: `/api/v1${at}/alerts/1`,
@@ -39,11 +39,14 @@ export function alertRows<A extends Admin | HostAdmin> (
       bad: missing({ alert: '1', n: 9 }, 'Alert 1 has no delivery 9') } }
 }
 
-export const ACCESS_ROWS: Rows<Admin | HostAdmin> = { listTokens: { role: 'admin', answer: { items: [] } },
+export const ACCESS_ROWS: Rows<Admin | HostAdmin> = {
+  listTokens: { role: 'admin', given: async ({ tokenFor }) => void await tokenFor('eve', 'viewer'),
+    answer: { items: [{ name: 'eve' }] } },
   createToken: { role: 'admin', isForToken: true, body: { name: 'eve', role: 'viewer' }, tells: ['token.created'],
     answer: { name: 'eve', role: 'viewer', createdBy: 'ada' },
     bad: badBody({ name: 'system', role: 'viewer' }, 'name: expected') },
   revokeToken: { role: 'admin', given: async ({ tokenFor }) => ({ id: (await tokenFor('eve', 'viewer')).id }),
     tells: ['token.revoked'], answer: { name: 'eve', alsoEnded: [] }, bad: missing({ id: 99 }, 'Token 99') },
   createSignInLink: { role: 'admin', body: { name: 'eve', role: 'viewer' }, tells: ['token.created'], answer: {},
-    bad: badBody({ ttl: 'soon' }, 'ttl: expected the longest time of its session') } }
+    bad: badBody({ ttl: 'soon' }, 'ttl: expected the longest time of its session') }
+}

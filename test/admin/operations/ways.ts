@@ -18,9 +18,9 @@ export type Order = {
   /** what happens once the sender has seen the state */
   meanwhile?: () => Promise<unknown>
 }
-/** `code`, `detail`, `now`: of a refusal */
-export type Said = { isDone: boolean, status: number, body?: unknown, code?: string, detail?: string, now?: string,
-  headers: Answer['headers'] }
+/** `code`, `detail`, `change`, `now`: of a refusal */
+export type Said = { isDone: boolean, status: number, body?: unknown, code?: string, detail?: string, change?: string,
+  now?: string, headers: Answer['headers'] }
 /** `token`: of whoever asks; '': a stranger */
 export type Asker = { door: Door, token: string }
 export type Door = Pick<Admin, 'port' | 'post' | 'signInBy' | 'tokenFor'>
@@ -70,7 +70,7 @@ export const WAYS: readonly Way[] = Object.freeze([{ name: 'the API', actor: 'ad
 }])
 
 /** @returns where another host asks for it */
-export const pathAt = ({ path }: Route) => path.replace('/api/v1', `/api/v1/fleet/members/${MEMBER}/api`)
+const pathAt = ({ path }: Route) => path.replace('/api/v1', `/api/v1/fleet/members/${MEMBER}/api`)
 
 /** @returns the admin page of another host, and what makes it ask at a port as a member of its fleet does */
 export async function startNeighbour (t: TestContext) {
@@ -129,8 +129,8 @@ function flat (body: object, prefix = ''): Record<string, string> {
 
 function saidOf ({ status, text, headers }: Answer): Said {
   const body = /json/.test(String(headers['content-type'])) ? JSON.parse(text) : text
-  const { code, detail, now } = Object(body)
-  return { isDone: status < 400, status, headers, body, ...(status >= 400 && { code, detail, now }) }
+  const { code, detail, change, now } = Object(body)
+  return { isDone: status < 400, status, headers, body, ...(status >= 400 && { code, detail, change, now }) }
 }
 
 /** A preview first, then its confirmation; either may refuse it. */

@@ -49,7 +49,10 @@ const TRANSCRIPTS: Record<string, string> = { 'status prints the cluster and its
     !! --worker: expected the id of a worker, received "first"
     $ send reload --worker 9
     ! clusterdeck: No worker 9 is alive
-    = 1`, 'restart starts a rollout by the command line and returns; another one is a conflict that names it': `
+    = 1`, 'config set says how to ask another host itself, which lets nobody else change its settings': `
+    $ config set drain.deadlineMs=1000 --member web-2
+    ! clusterdeck: settings, alerts and files of web-2 are changed there alone: name it by --url, with a token of its own, in place of --member
+    = 3`, 'restart starts a rollout by the command line and returns; another one is a conflict that names it': `
     $ restart --note because
     rollout 1 (restart) rolling: 0 of 2 workers replaced
     > rollout {"kind":"restart","note":"because","client":"cli"}
