@@ -9,7 +9,7 @@ const LISTENED = ['message', 'disconnect']
 /**
  * Lets an app that has nothing more to do come to its end, as it would without a master: a job, a script. It goes on
  * while it waits for the master: for its socket, for its slot, for its successor, or for the end of its drain.
- * @returns keeps it running until what this has returned is called
+ * @returns `hold`: keeps the process running until the function that it returns is called
  */
 export function endWhenDone (): { hold: () => () => void } {
   const { channel } = process
@@ -36,7 +36,10 @@ export function endWhenDone (): { hold: () => () => void } {
   }
 }
 
-/** An app may remove the listeners of node:cluster too, which count no longer, and would be taken off what holds it. */
+/**
+ * Node takes one off its count for each listener that is removed, also for those of node:cluster, which are counted no
+ * more. An app that removes them all would bring the count below zero, and end while it waits for its socket.
+ */
 function countFromHereOn (channel: NonNullable<typeof process.channel>) {
   const { refCounted, unrefCounted } = channel
   let count = 0
@@ -53,7 +56,8 @@ function countFromHereOn (channel: NonNullable<typeof process.channel>) {
 
 /**
  * An app of node:cluster ends its worker by itself, after an error or now and then, by closing its channel. It is
- * replaced first instead, and drains then. One that is on its way out, or was never ready, has what Node does.
+ * replaced first instead, and drains then. In a worker that is on its way out, or was
+ * never ready, these calls do what Node does.
  * `lose`: the other end of the channel is gone.
  */
 export function replaceBeforeLeaving (

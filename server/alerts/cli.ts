@@ -84,6 +84,7 @@ function fieldsOf ({ options, cwd }: Context, kind: string, to?: string) {
   }
 }
 
+/** @throws {DeckError} usage */
 function textIn (option: string, file: string) {
   try {
     return readFileSync(file, 'utf8').trim()
@@ -139,6 +140,7 @@ async function outcomeOf (alert: string, delivery: Delivery, { api }: Context): 
   return now
 }
 
+/** @throws {DeckError} alert-failed */
 function checkDelivered (items: { alert: string, delivery: Delivery }[]) {
   const failed = items.filter(({ delivery }) => delivery.state !== 'delivered')
   if (failed.length > 0)

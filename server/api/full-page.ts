@@ -4,7 +4,7 @@ import type { DeckEvent } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
 import type { EventQuery } from '../../db/event-search.ts'
 
-/** Where what was to be counted is no longer kept. */
+/** The answer where the events that were to be counted are no longer kept. */
 export const NO_COUNTS = Object.freeze({ counts: [], next: null, reachedMs: null })
 const DEFAULT_LIMIT = 100
 // A search reads for at most so many turns of the event loop, a few milliseconds each.

@@ -193,6 +193,7 @@ async function untilNone (countLeft: () => number, withinMs: number): Promise<nu
  * Where root takes over what another user runs, that user does it, in a process without any right of root: all that is
  * read, asked, written and run may be what this user has made of it. Root keeps the line to it alone.
  * @returns the exit code; null: it is not for another user
+ * @throws {DeckError} usage, not-possible
  */
 async function adoptForUser (options: Options, terminal: Terminal): Promise<number | null> {
   if (userId() !== 0) return null

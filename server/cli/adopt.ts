@@ -43,7 +43,10 @@ export async function adoptCommand (folder: string | undefined, options: AdoptOp
   await showApps([name], { host, url, terminal, answer })
 }
 
-/** @returns of the deck */
+/**
+ * @returns of the deck
+ * @throws {DeckError} no-master, not-possible, invalid-config
+ */
 async function findDeck (folder: string, { app }: AdoptOptions, { env }: Terminal): Promise<Master> {
   const isData = existsSync(path.join(folder, 'master.json'))
   const master = await findMaster(isData ? { dataDir: folder } : { app }, { env: withoutPlace(env), cwd: folder })
@@ -65,6 +68,7 @@ async function send (deck: ApiClient, host: ApiClient,
   return { id, ...await deck.post<{ name: string }>('/move', { path: place, secret }) }
 }
 
+/** @throws {DeckError} start-failed, timed-out */
 async function untilMoved (host: ApiClient, id: number) {
   await waitUntil(async () => {
     // The next master of the host knows nothing of it.

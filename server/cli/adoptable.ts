@@ -119,6 +119,7 @@ async function writeConfig (terminal: Terminal) {
   return await readConfigFile(undefined, terminal.cwd)
 }
 
+/** @throws {DeckError} not-possible */
 function programOfPm2 ({ name, isCluster, isJob, hasCron, ids: known, running }: Pm2App, pm2: RunningPm2,
   order: AppOrder): Adoptable
 {
@@ -162,7 +163,10 @@ function appsIn (list: unknown[]): Pm2App[] {
   )
 }
 
-/** `names`: none: all that run */
+/**
+ * `names`: none: all that run
+ * @throws {DeckError} usage, not-possible
+ */
 function wantedOf (apps: Pm2App[], names: string[]): Pm2App[] {
   const unknown = names.find((each) => !apps.some(({ name }) => name === each))
   if (unknown !== undefined)
@@ -180,7 +184,10 @@ function isThere ({ running, isJob }: Pm2App): boolean {
   return running.length > 0 || isJob
 }
 
-/** Returns the process that listens there */
+/**
+ * Returns the process that listens there
+ * @throws {DeckError} not-possible
+ */
 function holderAt (port: number): number {
   const pids = holdersOfPort(port)
   if (pids === null)

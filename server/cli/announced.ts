@@ -131,6 +131,7 @@ function readMaster (folder: string): Announced | null {
   }
 }
 
+/** @throws {Error} */
 function placeInHost (folder: unknown, pathname: string): Announced['host'] {
   if (folder === null) return null
   const [, name = ''] = /^\/apps\/([^/]+)$/.exec(pathname) ?? []

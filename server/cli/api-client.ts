@@ -8,10 +8,10 @@ import type { Agent, IncomingMessage as Response } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Master } from './find-master.ts'
 
-/** of a stream */
-/** Who only is a member of the same fleet may ask for none of these. */
+/** Methods that no host passes on to another one: what they change needs an admin there. */
 const CLOSED_TO_OTHERS = new Set(['PATCH', 'DELETE'])
 
+/** What a stream of server-sent events sends. */
 export type Message = { event: string, data: unknown, id: string | undefined }
 export type ApiClient = ReturnType<typeof createApiClient>
 /** until when something is waited for; `timeoutMs`: for messages */
@@ -135,7 +135,7 @@ export function createApiClient (master: Addressee,
     const { url, token, fingerprint, recipient, member, agent, below = '' } = master
     if (member !== undefined && CLOSED_TO_OTHERS.has(String(what.method))) {
       throw new DeckError('forbidden',
-        `what ${member} is told to keep is changed by its own admins: expected --url and a token of ${member} in place of --member`)
+        `settings, alerts and files of ${member} are changed there alone: name it by --url, with a token of its own, in place of --member`)
     }
     const start = member === undefined ? below : `/fleet/members/${member}/api`
     return await sendRequest(`${url}/api/v1${start}${path}`, { ...what,

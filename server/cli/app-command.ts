@@ -83,6 +83,7 @@ export async function runForApps (command: AppCommand,
   return await runForEach(targets, work, { options, terminal, textOfAll: command.textOfAll })
 }
 
+/** @throws {DeckError} usage */
 function checkNamedOnce (command: string, names: string[], options: Options) {
   if (options.all && names.length > 0) throw misuse(command, 'either apps or --all', 'both')
   const flag = flagOfDeck(options)
@@ -132,7 +133,10 @@ function createHostContext (options: Options, terminal: Terminal): Omit<HostCont
     options }
 }
 
-/** Returns `names`: of apps, each once; `argument`: of a command with actions, the words from the action on. */
+/**
+ * Returns `names`: of apps, each once; `argument`: of a command with actions, the words from the action on.
+ * @throws {DeckError} usage
+ */
 function splitArguments ({ name, beside }: Pick<AppCommand, 'name' | 'beside'>,
   words: readonly string[]): { names: string[], argument: string | string[] | undefined }
 {

@@ -65,6 +65,7 @@ export async function showOutput (name: string, { host, fromStart, isOver, until
     return host.stream(`${path}/events/stream`, { lastEventId: events.at(-1)?.id?.toString(), until })
   }
 
+  /** @throws {DeckError} app-not-running */
   async function startOf (): Promise<string> {
     const { startedAt } = await host.get<AppView>(path)
     if (startedAt === null) throw new DeckError('app-not-running', `${name} is not open yet`)

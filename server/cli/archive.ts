@@ -100,7 +100,10 @@ async function* bytesOf (handle: FileHandle, onRead: (bytes: number) => void) {
   }
 }
 
-/** Returns its real path */
+/**
+ * Returns its real path
+ * @throws {DeckError} usage
+ */
 async function topOf (folder: string): Promise<string> {
   const top = await realpath(folder).catch(() => null)
   if (top === null || !(await stat(top)).isDirectory()) throw misuse('--push', 'a folder', `${folder}, which is none`)

@@ -199,7 +199,10 @@ function statusesText (outcomes: Outcome[]) {
   return decksTable(rows, { now: Date.now() })
 }
 
-/** `onlyHere`: why no other deck does it */
+/**
+ * `onlyHere`: why no other deck does it
+ * @throws {DeckError} usage
+ */
 function memberOf (command: Command, onlyHere: string | undefined): string | undefined {
   const { member } = command.opts()
   if (member !== undefined && onlyHere !== undefined)
@@ -207,7 +210,10 @@ function memberOf (command: Command, onlyHere: string | undefined): string | und
   return member && checkedForm('--member', MEMBER_NAME, 'the name of a member of the fleet', member)
 }
 
-/** Another member may have another version, or answer anything. */
+/**
+ * Another member may have another version, or answer anything.
+ * @throws {DeckError} also not-possible
+ */
 async function explainUnreadableAnswer<T> (member: string | undefined, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -42,6 +42,7 @@ function appNames (env: Record<string, string | undefined>) {
   }
 }
 
+/** @throws {DeckError} usage */
 function completionScript (program: Command, shell: string) {
   checkedWord('completion', SHELLS, shell)
   const commands = program.commands.map(toEntry)

@@ -18,7 +18,7 @@ export async function createContext (options: Options, terminal: Terminal,
   find: (options: Options, place: Place) => Promise<Master> = findMaster): Promise<Context>
 {
   const { env, cwd } = terminal
-  // A list of several hosts is asked for here.
+  // This host itself asks the others for a list of several hosts, so the call is not passed on to a member.
   const ofMember = (found: Master) => found.below || options.allHosts ? found : { ...found, member: options.member }
   const master = ofMember(await find(options, terminal))
   const findAgain = async () => ofMember(await findNext(master, options, terminal))

@@ -42,6 +42,7 @@ export async function downCommand (names: string[],
   if (going.length > 0) throw new DeckError('timed-out', `${going.join(', ')}: not stopped within ${text} (--timeout)`)
 }
 
+/** @throws {DeckError} usage, no-master, timed-out */
 async function endHost (names: string[], { config, json, timeout }: { config?: string, json?: true, timeout?: string },
   { stdout, env }: Terminal)
 {

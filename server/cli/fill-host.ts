@@ -113,6 +113,7 @@ export async function orderApps (wanted: readonly Wanted[],
     }
   }
 
+  /** @throws {DeckError} rollout-failed */
   async function tellRunning (label: string, { name, notApplied }: OrderedView) {
     const say = (text: string) => prefixed.say(label, text)
     if (!applies)

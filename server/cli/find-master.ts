@@ -192,6 +192,7 @@ function dataDirBehindLink (cwd: string, env: Place['env']): string | null {
  * An app of a host is reached at its host, by what the folder of the host says of address, processes and token. What
  * the folder of the app says may have come with its code, as out of a repository: it only tells which host, of the same
  * user.
+ * @throws {DeckError} data-dir-unusable, unauthenticated
  */
 function readRunning (place: DataFolder, env: Place['env']): Running | null {
   const announced = readAnnounced(place, env)

@@ -127,7 +127,10 @@ async function answeringHost (env: Env): Promise<Master | null> {
   return await look().catch(nullOn('unauthenticated', 'timed-out', 'no-master'))
 }
 
-/** `folder`: of the host */
+/**
+ * `folder`: of the host
+ * @throws {DeckError} data-dir-unusable
+ */
 function openOutput (folder: string) {
   const file = path.join(folder, 'logs', 'host.log')
   try {

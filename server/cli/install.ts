@@ -85,10 +85,12 @@ export async function uninstallCommand (
   )
 }
 
+/** @throws {DeckError} usage */
 function scopeOf (given: unknown): Scope {
   return checkedScope(given ?? (userId() === 0 ? 'system' : 'user'))
 }
 
+/** @throws {DeckError} not-possible */
 function checkLasting (script: string) {
   if (!script.includes('/_npx/')) return
   throw new DeckError('not-possible',
@@ -100,6 +102,7 @@ function openPlace (scope: Scope, { env }: Terminal) {
   return { systemctl, installation: createInstallation({ folder: unitFolder(scope, env), systemctl }) }
 }
 
+/** @throws {DeckError} forbidden, not-possible */
 async function checkPlace (scope: Scope, systemctl: Systemctl) {
   if (scope === 'system' && userId() !== 0)
     throw new DeckError('forbidden',
@@ -159,7 +162,10 @@ async function isAboutHost ({ entry, scope, user, ...flags }: Record<string, unk
   return Object.keys(ofApp).length === 0
 }
 
-/** Makes the unit with which systemd runs the host. */
+/**
+ * Makes the unit with which systemd runs the host.
+ * @throws {DeckError} usage, invalid-config
+ */
 async function hostService ({ scope, user, ...flags }: Record<string, unknown> & { scope: Scope, user?: string },
   { env, cwd, script }: Terminal): Promise<{ name: string, files: UnitFile[] }>
 {
@@ -179,6 +185,7 @@ async function hostService ({ scope, user, ...flags }: Record<string, unknown> &
   return { name: HOST_UNIT, files }
 }
 
+/** @throws {DeckError} master-running */
 function checkNoHost (env: Terminal['env']) {
   const host = findHost(env)
   if (host === null) return

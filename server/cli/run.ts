@@ -63,6 +63,7 @@ export async function watchRun (context: Context, { id }: Pick<Run, 'id'>): Prom
   }
 }
 
+/** @throws {DeckError} no-master */
 async function untilEnd (context: Context, id: number): Promise<Run> {
   const open = (lastEventId: string | undefined) => context.api.stream(`/jobs/runs/${id}/stream`, { lastEventId })
   for await (const { event, data } of streamAgain(open, { hasAnswered: true })) {
@@ -89,6 +90,7 @@ function exitCodeOf ({ code, signal, state }: Run) {
 /**
  * Runs a command of the app as a child of this process, with its stdin, stdout and stderr: a console, or a program that
  * reads a file. The master knows that it runs, and how it ends. Returns the exit code, as of runCommand().
+ * @throws {DeckError} usage, and what the master refuses
  */
 async function runHere (context: Context, command: string[]): Promise<number> {
   checkPlace(context)
@@ -115,6 +117,7 @@ async function runHere (context: Context, command: string[]): Promise<number> {
   }
 }
 
+/** @throws {DeckError} usage */
 function checkPlace ({ options, master }: Context) {
   const other = (['detach', 'json', 'url', 'member'] as const).find((name) => options[name] !== undefined)
   if (other) throw misuse('run', `--interactive without --${other}, as the command runs in this terminal`, 'both')

@@ -50,6 +50,7 @@ export async function upCommand (names: string[],
  * Has the host run apps for as long as this runs, and shows what they write. A first signal stops those that were
  * started here, and another one ends them at once. A host that was started here ends with them. `wanted`: each after
  * those that it depends on; `apps`: all of the config file.
+ * @throws {DeckError} start-failed: some have failed, or were ended at once
  */
 async function runAttached (wanted: readonly Wanted[], { apps, timeout }: { apps: Apps, timeout?: string },
   terminal: Terminal)
@@ -135,7 +136,10 @@ async function endHost (child: ChildProcess,
   while (!hasExited() || (howHostEnded(env) === null && !kill.aborted)) await wait(POLL_MS)
 }
 
-/** The reasons have been printed before. */
+/**
+ * The reasons have been printed before.
+ * @throws {DeckError} start-failed
+ */
 function checkNoneMissing (ordered: ReadonlyMap<string, Ordered>, kill: AbortSignal) {
   checkNoneFailed([...ordered].filter(([, { state }]) => state === 'failed' || state === 'not started'), 'up')
   if (kill.aborted) throw new DeckError('start-failed', 'up: a second signal has ended the apps at once')

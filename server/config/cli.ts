@@ -25,6 +25,7 @@ export async function configCommand (context: Context, action?: string, given: s
   context.answer(changed, () => settingsText(changed))
 }
 
+/** @throws {DeckError} usage */
 function readChanges (given: string[]): Record<string, unknown> {
   const expected = 'a change such as drain.deadlineMs=10000'
   if (given.length === 0) throw misuse('config set', expected, 'nothing')

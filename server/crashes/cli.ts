@@ -1,18 +1,15 @@
 import { ID } from '../config/id.ts'
-import { DeckError } from '../errors.ts'
 import { formatExactDuration } from '../../public/format.ts'
 import { oneLine } from '../system/one-line.ts'
+import { tellHosts } from '../fleet/cli-hosts.ts'
 import { listCommand, tableText } from '../cli/actions.ts'
-import { jsonText, linesOf, type Columns } from '../cli/output.ts'
-import { checkedForm, membersMeant, misuse, queryOf } from '../cli/usage.ts'
-import type { Hosts } from '../api/ask.ts'
+import { linesOf, type Columns } from '../cli/output.ts'
+import { membersMeant, misuse, queryOf } from '../cli/usage.ts'
 import type { CrashGroup, CrashGroupInFull } from './api.ts'
-import type { CrashOnHosts, FleetCrashes, SettledFleetCrash } from '../fleet/api-crashes.ts'
+import type { CrashOnHosts, FleetCrashes } from '../fleet/api-crashes.ts'
 import type { Context, TextOption } from '../cli/commands.ts'
 
 const PAGE_LIMIT = 100
-const SETTLED = Object.freeze({ resolve: 'resolved', mute: 'muted', reopen: 'open' })
-const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
 
 const FILTERS: readonly TextOption[] = ['state', 'q', 'release', 'since']
 
@@ -29,6 +26,8 @@ const GROUPS_OF_HOSTS: Columns<CrashOnHosts> = {
   FINGERPRINT: 'fingerprint'
 }
 
+const groupsOfHostsText = tableText(GROUPS_OF_HOSTS, 'no crashes')
+
 /** Prints the crash groups, of all hosts too, or one of them with its newest crash. */
 export async function crashesCommand (context: Context, id?: string | string[]) {
   await (context.options.allHosts ? printGroupsOfHosts(context, id) : printGroups(context, id))
@@ -41,7 +40,7 @@ async function printGroupsOfHosts ({ api, options, answer, tell }: Context, id?:
   if (typeof id === 'string') throw misuse('--all-hosts', 'without the id of a group', 'both')
   const found: FleetCrashes = await api.get(`/crashes?${queryOf(options, FILTERS, membersMeant(options))}`)
   tellHosts(found.hosts, { tell, cutText: 'has more groups than are shown' })
-  answer(found, () => tableText(GROUPS_OF_HOSTS, 'no crashes')(found))
+  answer(found, () => groupsOfHostsText(found))
 }
 
 function groupText (group: CrashGroupInFull) {
@@ -89,31 +88,4 @@ function stateOf ({ state, hasReturned, isNewInRelease }: CrashGroup) {
 
 function shortenTitle (text: string) {
   return text.length > 80 ? `${text.slice(0, 79)}…` : text
-}
-
-/** Makes the command that settles one group on all members that answer. */
-export function settleFleetCrash (action: keyof typeof SETTLED) {
-  return async ({ api, options, print, tell }: Context, text: string | undefined) => {
-    const fingerprint = checkedForm(`fleet ${action}`, FINGERPRINT,
-      'the fingerprint of a group, as "clusterdeck crashes --all-hosts" prints it', text)
-    const settled: SettledFleetCrash = await api.post(`/fleet/crashes/${fingerprint}/${action}`)
-    const { hosts, members } = settled
-    if (options.json) print(jsonText(settled))
-    else tellHosts(hosts, { tell })
-    const left = [...hosts.silent, ...hosts.refused.map(({ member }) => member)]
-    if (left.length > 0)
-      throw new DeckError('not-possible',
-        `${SETTLED[action]} on ${members.length} members; unknown on ${left.join(', ')}`)
-    if (!options.json) print(oneLine(`${SETTLED[action]} on ${members.map(({ member }) => member).join(', ')}`))
-  }
-}
-
-/** Says who is missing in what is printed. */
-export function tellHosts ({ asked, answered, silent, refused, cut }: Hosts,
-  { tell, cutText = '' }: { tell: (text: string) => void, cutText?: string })
-{
-  if (answered < asked) tell(`${answered} of ${asked} answered`)
-  if (silent.length > 0) tell(oneLine(`silent: ${silent.join(', ')}`))
-  for (const { member, problem } of refused) tell(oneLine(`${member}: ${problem}`))
-  for (const member of cut) tell(oneLine(`${member} ${cutText}`))
 }

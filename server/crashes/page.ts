@@ -61,7 +61,7 @@ export function listModel ({ filters, query }: ReturnType<typeof parseCrashFilte
 
 /** @throws {import('../errors.ts').DeckError} `invalid-query` */
 export function parseCrashFilters (params: URLSearchParams,
-  now: number): { filters: Filters, query: { cursor?: string, member?: string } & GroupQuery }
+  now: number): { filters: Filters, query: { cursor?: string, member?: string } & Omit<GroupQuery, 'since'> }
 {
   const { q, release } = crashFilters(() => now)
   const { texts: { cursor, ...filters }, values: { state, ...query } } = parseFields(

@@ -17,7 +17,7 @@ type Part = { row: string | null, html: string, still: string }
 const MOVING = '\u001f'
 const ROW = '\u001e'
 
-/** `html`: goes on in the browser by itself, or is sent as a figure */
+/** Marks HTML that is no change: the browser keeps it up to date by itself, or it is sent alone as a figure. */
 export function moving (html: string): string {
   return MOVING + html + MOVING
 }
@@ -38,7 +38,7 @@ export function htmlOf (written: string): string {
   return partsOf(written).map(({ html }) => html).join('')
 }
 
-/** What stands around rows, an id and a row take turns. */
+/** Between the separators stand in turn: what is around rows, the id of a row, the row. */
 function partsOf (written: string): Part[] {
   const texts = written.split(ROW)
   return texts.flatMap((text, index) => {

@@ -87,16 +87,14 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
 
   // What has happened
   { path: '/history', view: 'history', hasFilters: true, fragments: ['history-gaps', 'events'],
-    model: (asked) => isOfHosts(asked) ? fleetHistoryModel(asked) : historyPageModel(asked),
-    follow: (asked) => isOfHosts(asked) ? followFleetHistory(asked) : followHistory(asked) },
+    model: byHosts(historyPageModel, fleetHistoryModel), follow: byHosts(followHistory, followFleetHistory) },
   { path: '/history/:id', view: 'event', model: eventPageModel },
   { path: '/crashes', view: 'crashes', hasFilters: true, fragments: ['history-gaps', 'crash-tabs', 'crash-groups'],
-    model: (asked) => isOfHosts(asked) ? fleetCrashesModel(asked) : crashesModel(asked),
-    follow: (asked) => isOfHosts(asked) ? followFleetCrashes(asked) : () => crashesModel(asked) },
+    model: byHosts(crashesModel, fleetCrashesModel),
+    follow: byHosts((asked) => () => crashesModel(asked), followFleetCrashes) },
   { path: '/crashes/:id', view: 'crash', model: crashModel, follow: followCrash,
     fragments: ['crash-head', 'crash-when', 'crash-kept', 'crash-body', 'crash-around'] },
-  { path: '/logs', view: 'logs', hasFilters: true,
-    model: (asked) => isOfHosts(asked) ? fleetLogsModel(asked) : ownLogsModel(asked) },
+  { path: '/logs', view: 'logs', hasFilters: true, model: byHosts(ownLogsModel, fleetLogsModel) },
 
   // How it is set up
   { path: '/checks', view: 'checks', model: checksModel },
@@ -138,9 +136,9 @@ export function livePages (
   }, chart: (slot, sinceMs) => chartValues(deck, { slot, sinceMs }) }
 }
 
-/** Whether a list is that of other hosts, too. */
-function isOfHosts ({ params }: Asked) {
-  return Boolean(params.get('member'))
+/** Chooses by the filter *Host*: what the list of this host does, or the list of other hosts. */
+function byHosts<Own, OfHosts> (own: (asked: Asked) => Own, ofHosts: (asked: Asked) => OfHosts) {
+  return (asked: Asked) => asked.params.get('member') ? ofHosts(asked) : own(asked)
 }
 
 /** Of its form the lines alone are loaded anew, so all hosts are there to be chosen from the beginning. */

@@ -20,10 +20,10 @@ type Data = object & { can?: object }
 const PART = /^\/partials\/([a-z-]+)$/
 const FOLDER = fileURLToPath(new URL('../../views', import.meta.url))
 
-/** What templates call as they stand. */
+/** The helpers that templates call by their bare names. */
 const HELPER_NAMES =
   'f, icon, asset, tick, figure, figureIn, clock, count, post, calls, withCode, heads, optionsOf, select, search, tabs'
-/** Of what is rendered now. */
+/** The figures and parts of what is rendered now; rendering is synchronous, so there is one. */
 let notes = createNotes()
 
 /** All sites share it, as compiled templates take room. */

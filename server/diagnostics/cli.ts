@@ -45,7 +45,10 @@ function nameIn (response: IncomingMessage): string {
   return path.basename(name ?? 'diagnostics')
 }
 
-/** Writes what a master sends into a new file. `otherwise`: where it can be found if it cannot be written. */
+/**
+ * Writes what a master sends into a new file. `otherwise`: where it can be found if it cannot be written.
+ * @throws {DeckError} diagnostics-failed
+ */
 async function saveDownload (response: IncomingMessage, file: string, otherwise: string = '') {
   try {
     // The file may hold secrets, so only its owner may read it. An existing file is not overwritten.

@@ -6,14 +6,13 @@ import type { Event } from './api.ts'
 
 const DEFAULT_LIMIT = 50
 const PAGE_LIMIT = 1000
-/** of several hosts */
-const HOSTS_PAGE_LIMIT = 200
 /** The master checks the values of these options. */
 const FILTERS: readonly TextOption[] = ['type', 'cause', 'slot', 'worker', 'release', 'rollout', 'since', 'until', 'q']
 
 export async function historyCommand (context: Context) {
   const { options, answer, master } = context
   if (options.host && !master.below) throw misuse('--host', 'without an app', 'both')
+  if (options.allHosts && master.below) throw misuse('--all-hosts', 'the folder or the name of an app', 'none')
   if (options.csv && options.json) throw misuse('--csv', 'without --json', 'both')
   if (options.csv && options.allHosts) throw misuse('--csv', 'without --all-hosts', 'both')
   if (options.csv) return await writeCsv(context)
@@ -27,7 +26,7 @@ async function readEvents ({ api, options }: Context): Promise<{ items: Event[],
   const items: Event[] = []
   let next: string | null = null
   do {
-    const limit = Math.min(wanted - items.length, options.allHosts ? HOSTS_PAGE_LIMIT : PAGE_LIMIT)
+    const limit = Math.min(wanted - items.length, PAGE_LIMIT)
     const query = queryOf(options, FILTERS, { own: options.host, ...membersMeant(options), limit, cursor: next })
     const page: { items: Event[], next: string | null } = await api.get(`/events?${query}`)
     items.push(...page.items)
@@ -54,6 +53,7 @@ async function* linesForTerminal (texts: AsyncIterable<string>) {
   }
 }
 
+/** @throws {DeckError} usage */
 function checkedLimit (limit: string): number {
   return checkedCount('--limit', limit, { max: PAGE_LIMIT })
 }

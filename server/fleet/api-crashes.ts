@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FINGERPRINT } from '../config/fingerprint.ts'
 import { DeckError } from '../errors.ts'
 import { askAll, askHost, HOSTS, lenient, missingIn, onlyOf, type Hosts } from '../api/ask.ts'
 import { operation, type Resource } from '../api/endpoint.ts'
@@ -17,7 +18,6 @@ type Filter = { state?: 'open' | 'resolved' | 'muted', q?: string, release?: str
   fingerprint?: string }
 type Sort = keyof typeof ORDERS
 
-export const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
 /** So many groups are asked of each host. */
 export const MAX_GROUPS = 100
 /** So many groups of all hosts are kept, those that crashed last. */

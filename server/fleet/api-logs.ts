@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { PLACE } from '../config/line-place.ts'
 import { DeckError } from '../errors.ts'
 import { askAll, askHost, lenient, onlyOf, type Hosts } from '../api/ask.ts'
-import { COUNT, pageOf, TIME } from '../api/fields.ts'
+import { COUNT, pageOf } from '../api/fields.ts'
 import { fleetOf, type FleetDeck } from './api.ts'
-import { checkAlone, STREAMS, type Query } from '../logs/api-lines.ts'
+import { checkAlone, LOG_LINE, type Query } from '../logs/api-lines.ts'
 import type { Person } from './rpc-client.ts'
 
 /**
@@ -19,12 +19,6 @@ const MAX_LINES = 200
 const DEFAULT_LINES = 100
 /** Makes a host search for the newest lines of all its logs together, where nothing else is searched for. */
 const END_OF_TIME = '9999-12-31T00:00:00.000Z'
-
-/** One line of a worker's output. */
-export const LOG_LINE = z.strictObject({ slot: COUNT.describe('0: a standby worker, or one that was'),
-  stream: z.enum(STREAMS), text: z.string().describe('of another host: cut after 4000 characters'),
-  arrivedAt: TIME.nullable().describe('about when it was written; null: not known'),
-  place: z.string().describe('where it begins; `around` shows what is before and after it') })
 
 const SAID = lenient(pageOf(LOG_LINE.extend({ slot: COUNT.max(999), place: z.string().regex(PLACE) })), MAX_LINES)
 
@@ -64,7 +58,7 @@ function queryOf ({ level, since, until, around, ...given }: Omit<Query, 'around
   return new URLSearchParams(mapped(texts, String))
 }
 
-/** Without what is undefined. */
+/** Maps the values, and leaves out what is undefined. */
 function mapped<T, U> (values: Record<string, T | undefined>, toValue: (value: T) => U): Record<string, U> {
   return Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) => value === undefined ? [] : [[name, toValue(value)]])

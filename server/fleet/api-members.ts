@@ -27,7 +27,9 @@ const PATH = { member: NAME,
     examples: ['status']
   }) }
 
-/** What needs an admin is for nobody from another host, so it is not forwarded at all. */
+/**
+ * Every PATCH and DELETE of an app needs an admin. Nobody from another host is an admin here, so neither is forwarded.
+ */
 const OPERATIONS: readonly { method: Method, name: string, role: Role }[] = Object.freeze([{ method: 'GET',
   name: 'getFromMember', role: 'viewer' }, { method: 'POST', name: 'postToMember', role: 'operator' }, { method: 'PUT',
   name: 'putToMember', role: 'operator' }])

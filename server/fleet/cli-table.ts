@@ -8,14 +8,13 @@ type Known = Pick<App, 'health' | 'workers' | 'release' | 'mark' | 'vitals' | 'o
 /** An app of a host; null: the host has none. */
 type Row = { host: Pick<Host, 'member' | 'isSilent' | 'isOwn' | 'ageMs' | 'version'>, app: Known | null }
 
-const COLUMNS: Columns<Row> = Object.freeze({ MEMBER: [false, ({ host }) => host.member],
-  APP: [false, ({ app }) => app?.app], HEALTH: [false, healthText],
-  READY: [true, ({ app }) => app && `${app.workers.ready}/${app.workers.desired}`],
-  RELEASE: [false, ({ app }) => app?.mark ? `${app.release} (${app.mark.label.toLowerCase()})` : app?.release],
+const COLUMNS: Columns<Row> = Object.freeze({ MEMBER: ({ host }) => host.member, APP: ({ app }) => app?.app,
+  HEALTH: healthText, READY: [true, ({ app }) => app && `${app.workers.ready}/${app.workers.desired}`],
+  RELEASE: ({ app }) => app?.mark ? `${app.release} (${app.mark.label.toLowerCase()})` : app?.release,
   'REQ/S': [true, ({ app }) => app && formatRate(app.vitals.requestsPerSecond)],
   P99: [true, ({ app }) => app && formatLatency(app.vitals.latencyP99Ms)],
   CRASHES: [true, ({ app }) => app?.openCrashes], HEARD: [true, ({ host }) => formatAgo(host.ageMs)],
-  VERSION: [false, ({ host }) => host.version] })
+  VERSION: ({ host }) => host.version })
 
 /** `hasApps`: with the names of the apps */
 export function fleetTable (rows: readonly Row[], { hasApps }: { hasApps: boolean }): string {

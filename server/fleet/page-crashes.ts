@@ -27,7 +27,7 @@ export async function fleetCrashesModel (
   try {
     const asked = parseCrashFilters(params, now())
     const { member = '*', cursor: _, ...filter } = asked.query
-    const { items, hosts } = await fleetCrashes(deck, { ...filter, since: undefined, member }, VIEWER)
+    const { items, hosts } = await fleetCrashes(deck, { ...filter, member }, VIEWER)
     const gaps = await fleetGaps(fleetOf(deck), { only: onlyOf(member), now: now(), isOfCrashes: true })
     return { ...listModel(asked, { now: now() }), choices, gaps, total: 0, hosts: hostTexts(hosts),
       groups: items.slice(0, MAX_SHOWN).map((group) => toRow(group, members)),

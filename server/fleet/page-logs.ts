@@ -19,7 +19,7 @@ type Texts = Partial<
 
 const PATH = '/logs'
 const SHOWN_LINES = 200
-/** A member and the place of a line there. */
+/** Names a line of several hosts: its member, and its place there. */
 const LINE_NAME = new RegExp(`^[\\w.-]{1,100}:${PLACE.source.slice(1)}`)
 
 export async function fleetLogsModel (

@@ -33,7 +33,10 @@ export async function writePm2Config (terminal: Terminal): Promise<string> {
   return String(written?.output)
 }
 
-/** Returns `next`: the command that starts it; null: it was printed. */
+/**
+ * Returns `next`: the command that starts it; null: it was printed.
+ * @throws {DeckError} usage, invalid-config, not-possible
+ */
 async function importEcosystem (file: string | undefined, options: ImportOptions,
   terminal: Reported): Promise<{ output: string, next: string } | null>
 {

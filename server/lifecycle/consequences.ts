@@ -35,7 +35,7 @@ export function settleState (transition: Transition) {
   }
 }
 
-/** Tells whether it is no longer needed, or makes way for its replacement next */
+/** Tells whether an orphan is no longer needed, or makes way for its replacement next */
 function isReplaced (transition: Transition, { slot: number, state: its }: Worker): boolean {
   const { state } = transition
   const slot = transition.slot(number)
@@ -82,7 +82,7 @@ export function isSettled (state: PoolState): boolean {
     state.slots.every((slot) => isReady(state, slot))
 }
 
-/** Tells whether it is served, or finished */
+/** Tells whether the slot is served, or finished */
 function isReady ({ workers }: PoolState, slot: Slot | undefined): boolean {
   return slot !== undefined && (isFinished(slot) || (slot.serving !== null && workers[slot.serving].state === 'ready'))
 }

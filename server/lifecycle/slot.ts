@@ -12,28 +12,28 @@ export function stopsFirst ({ options, rollout }: PoolState): boolean {
   return options.rollout?.order === 'stop-first' || rollout?.strategy.order === 'stop-first'
 }
 
-/** Tells whether any process of it still lives */
+/** Tells whether any worker of the slot still lives */
 export function isOccupied ({ workers }: PoolState, slot: number): boolean {
   return Object.values(workers).some((worker) => worker.slot === slot)
 }
 
-/** Tells whether it has no worker and waits for no retry */
+/** Tells whether the slot has no worker and waits for no retry */
 export function isEmpty ({ serving, candidate, retryAt }: Slot): boolean {
   return serving === null && candidate === null && retryAt === null
 }
 
-/** Tells whether it is empty and needs a worker */
+/** Tells whether the slot is empty and needs a worker */
 export function isVacant (slot: Slot): boolean {
   return isEmpty(slot) && slot.finished === null
 }
 
-/** Tells whether the rollout starts its next worker */
+/** Tells whether the rollout starts the next worker of the slot */
 export function isClaimed ({ rollout }: PoolState, { number }: Slot): boolean {
   return rollout !== null &&
     rollout.steps.some(({ slot, state }) => slot === number && (state === 'stopping' || state === 'reverting'))
 }
 
-/** Tells whether its program has ended and no worker is to follow */
+/** Tells whether the program of the slot has ended and no worker is to follow */
 export function isFinished (slot: Slot): boolean {
   return isEmpty(slot) && slot.finished !== null
 }

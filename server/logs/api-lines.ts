@@ -3,6 +3,7 @@ import { PLACE } from '../config/line-place.ts'
 import { DeckError } from '../errors.ts'
 import { LEVELS, type Level } from '../../public/log-levels.ts'
 import { toPattern } from '../../public/log-query.ts'
+import { COUNT, TIME } from '../api/fields.ts'
 import { integerParam, parseFields, timeParam } from '../api/input.ts'
 import type { Logs } from './logs.ts'
 import type { Line } from './search.ts'
@@ -36,6 +37,12 @@ const MAX_PAGE_BYTES = 256 * 1024
 const MAX_ANSWER_BYTES = 1024 * 1024
 const LEVEL_LIST = new RegExp(`^(${LEVELS.join('|')})(,(${LEVELS.join('|')})){0,${LEVELS.length - 1}}$`)
 export const PLACES = /^\d{1,3}[oe]\d{1,15}(-\d{1,3}[oe]\d{1,15}){0,511}$/
+
+/** One line of a worker's output. */
+export const LOG_LINE = z.strictObject({ slot: COUNT.describe('0: a standby worker, or one that was'),
+  stream: z.enum(STREAMS), text: z.string().describe('of another host: cut after 4000 characters'),
+  arrivedAt: TIME.nullable().describe('about when it was written; null: not known'),
+  place: z.string().describe('where it begins; `around` shows what is before and after it') })
 
 /** Selects logs in a query. */
 export const SELECTION = {

@@ -3,9 +3,9 @@ import { DeckError } from '../errors.ts'
 import { HOSTS, OF_MEMBER } from '../api/ask.ts'
 import { operation, type Call, type Resource } from '../api/endpoint.ts'
 import { pageOf } from '../api/fields.ts'
-import { fleetLines, LOG_LINE } from '../fleet/api-logs.ts'
+import { fleetLines } from '../fleet/api-logs.ts'
 import { integerParam, textParam } from '../api/input.ts'
-import { MAX_LINES, PLACES, SELECTION, findLines, formatPlace, formatPlaces, isSearch, lastLines, lineFilters,
+import { LOG_LINE, MAX_LINES, PLACES, SELECTION, findLines, formatPlace, formatPlaces, isSearch, lastLines, lineFilters,
   mergeByTime, olderThan, parsePlaces, selectedLogs, toTime } from './api-lines.ts'
 import { admitStream, EVENT_STREAM, openStream, serverSentEvent, type StreamParts } from '../api/server-sent-events.ts'
 import { nextTurn } from '../api/turn.ts'
@@ -46,13 +46,16 @@ export function logResources ({ deck, now }: { deck: Deck & FleetDeck, now: () =
           '`next` continues the search, also after it has stopped at its time limit. With `around`, half of the lines are before that time or line and ' +
           'half after it. A line that says no level is an error on stderr, and `none` on stdout. Removed slots are left out unless `slot` names one. ' +
           'Each of several members has 6 seconds to search its own files, and its clock says when a line was written; they have at most 200 ' +
-          'lines together. While NATS is away only this host answers.', role: 'viewer', cli: 'clusterdeck logs',
+          'lines together, as JSON alone. While NATS is away only this host answers.', role: 'viewer',
+        cli: 'clusterdeck logs',
         query: z.strictObject({ ...SELECTION, lines: integerParam(1, MAX_LINES), ...lineFilters(now),
           member: OF_MEMBER }), produces: ['application/json', NDJSON_TYPE],
         problems: ['not-found', 'rate-limited', 'stopping', 'timed-out', 'no-fleet', 'fleet-away'],
         answer: { 'application/json': pageOf(LINE).extend({ hosts: HOSTS.optional() }),
           [NDJSON_TYPE]: z.string().describe('a LogLine in each line') },
         async handle ({ query: { member, ...query }, type, res, auth }) {
+          if (member !== undefined && type !== 'application/json')
+            throw new DeckError('not-acceptable', 'Lines of several hosts are JSON alone')
           const page = member !== undefined
             ? await fleetLines(deck, { ...query, member }, auth)
             : isSearch(query)

@@ -1,5 +1,5 @@
 import { oneLine } from '../system/one-line.ts'
-import { tellHosts } from '../crashes/cli.ts'
+import { tellHosts } from '../fleet/cli-hosts.ts'
 import { streamAgain, type Message } from '../cli/api-client.ts'
 import { checkedCount, membersMeant, misuse, queryOf } from '../cli/usage.ts'
 import type { Context, Options, TextOption } from '../cli/commands.ts'

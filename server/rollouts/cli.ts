@@ -134,6 +134,7 @@ async function reportOn (rollout: Rollout, context: Context, good: string[] = ['
   if (!options.json) answer(ended, () => rolloutText(ended))
 }
 
+/** @throws {DeckError} rollout-failed */
 function checkEnd (ended: Rollout, good: string[] = ['succeeded']) {
   if (ended.state === 'held') {
     const ways = 'continue with "clusterdeck retry" or "resume", or roll back with "abort"'
@@ -190,6 +191,7 @@ function commitRow (sign: '+' | '-',
 
 const UNCONFIRMED = 'build-unconfirmed'
 
+/** @throws {DeckError} usage */
 function checkCommitOptions ({ options: { git, path }, keep }: Pick<Context, 'options' | 'keep'>) {
   if (git === undefined) return
   if (path !== undefined) throw misuse('deploy', 'either --git or --path', 'both')
@@ -199,6 +201,7 @@ function checkCommitOptions ({ options: { git, path }, keep }: Pick<Context, 'op
 /**
  * Deploys a commit: prints what its build writes until that has ended.
  * @returns `context`: has its whole time for what follows
+ * @throws {DeckError} what the run has failed of: build-failed, git-failed, build-unconfirmed, …
  */
 async function buildCommit (context: Context,
   strategy: Record<string, unknown> | undefined): Promise<{ rollout: Rollout, context: Context }>

@@ -152,6 +152,7 @@ function callOf (master: Master, over: AbortSignal) {
 /**
  * Finds who is to be asked: for the named apps, for that of the named master, else for all apps of this user. Returns
  * `find`: the masters that run now; `chosen`: the data folder of the app that is meant first.
+ * @throws {DeckError} as findMaster() and findTargets() do
  */
 async function findSources (names: readonly string[], options: Options,
   place: Place): Promise<{ find: () => Promise<Source[]>, chosen: string | null }>
