@@ -236,9 +236,11 @@ export const CRASH_RECORD = OCCURRENCE.extend({ kind: CRASH_KIND,
   causes: z.array(
     z.strictObject({ depth: COUNT, errorName: z.string(), errorMessage: z.string(), stack: z.string().nullable() })
   ),
-  requests: z.array(z.strictObject({ method: z.string(), path: z.string(), ageMs: z.number() })).describe(
-    'requests that were not answered yet'
-  ), memory: z.record(z.string(), z.number()).nullable().describe('memory at its end, in bytes'),
+  requests: z.array(
+    z.strictObject({ method: z.string(), path: z.string(), ageMs: z.number(),
+      isHanging: z.boolean().optional().describe('the worker hung while it answered this one') })
+  ).describe('requests that were not answered yet'),
+  memory: z.record(z.string(), z.number()).nullable().describe('memory at its end, in bytes'),
   stderr: z.array(z.string()).describe('its last lines on stderr') })
 
 export type Event = z.infer<typeof EVENT>

@@ -141,8 +141,9 @@ export async function openApp (
     onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed') })
   let recorder = isNext ? null : recordEvents()
   const vitals = closers.add(
-    createVitals({ store: history.vitals, onFailure: tellVitalsFailure, ...tellSlowSpells(events),
-      ...tellGrowingMemory({ events, options: () => settings.current }) }),
+    createVitals({ store: history.vitals, usageOf: (worker) => cluster?.usageOf(worker) ?? null,
+      onFailure: tellVitalsFailure, ...tellSlowSpells(events), ...tellGrowingMemory({ events, options: () =>
+        settings.current }) }),
     ({ stop }) => stop()
   )
   vitals.start()

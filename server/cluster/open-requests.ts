@@ -63,11 +63,12 @@ export function createOpenRequests (cluster: Cluster, patienceMs: number = PATIE
   }
 }
 
-function checkRequests (requests: unknown): OpenRequest[] {
+/** `requests`: untrusted @throws {TypeError} */
+export function checkRequests (requests: unknown): OpenRequest[] {
   if (!Array.isArray(requests)) throw new TypeError(`requests: expected a list, received ${typeof requests}`)
   return requests.slice(0, MAX_REQUESTS).map((request) => {
-    const { method, path, ageMs } = Object(request)
+    const { method, path, ageMs, isHanging } = Object(request)
     return { method: String(method).slice(0, MAX_METHOD_CHARS), path: String(path).slice(0, MAX_PATH_CHARS),
-      ageMs: Number.isFinite(ageMs) ? Math.max(0, Math.round(ageMs)) : 0 }
+      ageMs: Number.isFinite(ageMs) ? Math.max(0, Math.round(ageMs)) : 0, ...(isHanging === true && { isHanging }) }
   })
 }

@@ -15,6 +15,7 @@ import { createPreparations } from './preparations.ts'
 import { measurePrograms } from './program-vitals.ts'
 import { reduceWithDrift } from './reduce-with-drift.ts'
 import { createSuccession, whatRuns } from './succession.ts'
+import { createTreeUsage } from '../system/tree-usage.ts'
 import type { Balance } from './request-fairness.ts'
 import type { Limits } from './watchdog.ts'
 import type { Command, DeadlineKind, LifecycleOptions, OperatorInput, PlainInput, PoolState,
@@ -71,6 +72,7 @@ export function createSupervisor (initialState: PoolState, services: Services) {
         ...(deadline === 'ready' && { starvedMs: boots.starvedMs(id) }) })
   })
   const stopMeasuring = measurePrograms(cluster, messages)
+  const usage = createTreeUsage()
   cluster.on('turn', () => {
     if (cluster.state.phase === 'running') running.resolve()
   })
@@ -142,6 +144,12 @@ export function createSupervisor (initialState: PoolState, services: Services) {
 
     send: createOperatorMessages(cluster),
     openRequests: parts.openRequests.ask,
+
+    /** What the process of a worker takes; null: it has ended, or the system does not tell. */
+    usageOf (worker: number) {
+      const pid = cluster.state.workers[worker]?.pid ?? null
+      return pid === null ? null : usage.measure([pid])
+    },
 
     /** `isExcused`: the watchdog ignores that it does not answer, as the reason is known */
     excuse: watchdog.excuse,

@@ -4,8 +4,10 @@ import { nameOf } from '../lifecycle/worker.ts'
 import { createHeartbeat, queuedMs, tickFor } from '../system/heartbeat.ts'
 import { lookInMiddleOfSecond } from '../../workers/look-together.ts'
 import { captureStack } from '../system/stuck-stack.ts'
+import { checkRequests } from './open-requests.ts'
 import { runtimeOf, type CrashNote, type Worker } from '../lifecycle/state.ts'
 import type { ToMaster } from '../../workers/protocol.ts'
+import type { OpenRequest } from '../../workers/request-list.ts'
 import type { Cluster } from './cluster.ts'
 
 /** 0: it does not watch, no limit */
@@ -13,8 +15,12 @@ export type Limits = { watchdog: { timeoutMs: number, stack: 'on' | 'off' }, rec
 
 /** Samples, one a second: a short peak is no reason to recycle a worker. */
 const SAMPLES_OVER_LIMIT = 5
+const MAX_SAID_CHARS = 100
 /** It ends before the worker is killed, so that it can say why there is no stack. */
 const CAPTURE_WITHIN_MS = CAPTURE_MS - 500
+
+/** See workers/request-list.ts. */
+const REQUESTS_IN_FLIGHT = 'process[Symbol.for(\'clusterdeck.requests\')]?.(req)'
 
 /** Checks that each worker reports once a second, and how much memory it reports. */
 export function createWatchdog (cluster: Pick<Cluster, 'state' | 'handles' | 'limits' | 'receive' | 'tell'>) {
@@ -74,13 +80,20 @@ export function createWatchdog (cluster: Pick<Cluster, 'state' | 'handles' | 'li
       // It is no Node program, and not watched here.
       if (!pids.has(worker)) return receive({ type: 'stack-captured', worker })
       const found = stack === 'on'
-        ? await captureStack(pids.get(worker), { withinMs: CAPTURE_WITHIN_MS })
-        : { stack: null, reason: 'watchdog.stack is "off"' }
+        ? await captureStack(pids.get(worker), { withinMs: CAPTURE_WITHIN_MS, ask: REQUESTS_IN_FLIGHT })
+        : { stack: null, reason: 'watchdog.stack is "off"', answer: null }
       const note = notes.get(worker)
       // It has answered or ended in between.
       if (!note) return closeInspector(worker)
       if (found.stack === null) note.errorMessage += `; no JavaScript stack: ${found.reason}`
       else note.stack = `Unresponsive: ${note.errorMessage}\n${found.stack}`
+      note.requests = requestsIn(found.answer)
+      const hanging = note.requests.find(({ isHanging }) => isHanging)
+      // In quotation marks it does not tell crashes of the same kind apart.
+      if (hanging)
+        note.errorMessage += `, while it answered ${
+          JSON.stringify(`${hanging.method} ${hanging.path.slice(0, MAX_SAID_CHARS)}`)
+        }`
       receive({ type: 'stack-captured', worker })
     },
 
@@ -126,5 +139,16 @@ export function createWatchdog (cluster: Pick<Cluster, 'state' | 'handles' | 'li
     if (samples === 0 || samples % SAMPLES_OVER_LIMIT !== 0) return
     const message = `worker ${worker} uses ${rssBytes} bytes of memory (option recycle.maxRssBytes: ${maxRssBytes})`
     receive({ type: 'worker-due', worker, cause: 'memory-limit', rssBytes, message })
+  }
+}
+
+/** `answer`: untrusted. Returns none where it says nothing that can be read. */
+function requestsIn (answer: unknown): OpenRequest[] {
+  try {
+    const requests = checkRequests(JSON.parse(String(answer ?? '[]')))
+    // What its code does while nothing else is asked is done for this request.
+    return requests.length === 1 ? [{ ...requests[0], isHanging: true }] : requests
+  } catch {
+    return []
   }
 }

@@ -60,10 +60,9 @@ function sectionsOf (
     `newest: ${at}, worker ${worker} (slot ${slot}), up ${formatExactDuration(uptimeMs)}, ${how}`,
     String(stack ?? '').split('\n')
   ], ...causes.map((cause) => sectionOf(cause)), ['requests in flight',
-    requests.map(({ method, path, ageMs }) => `${method} ${path} for ${formatExactDuration(ageMs)}`)], [
-    'last lines of stderr',
-    stderr
-  ]]
+    requests.map(({ method, path, ageMs, isHanging }) =>
+      `${method} ${path} for ${formatExactDuration(ageMs)}${isHanging ? ', hung in it' : ''}`
+    )], ['last lines of stderr', stderr]]
   return sections.map((
     [title, lines]
   ) => [oneLine(title), ...lines.filter(Boolean).map((line) => `  ${oneLine(line)}`)]).filter((lines, index) =>

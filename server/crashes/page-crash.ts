@@ -147,7 +147,7 @@ function toCrash (record: Crash,
     message: message.length > TITLE_CHARS || message.includes('\n') ? message : null,
     causes: (record.causes ?? []).map(toCause),
     requests: (record.requests ?? []).map((request) => ({ method: readable(request.method),
-      path: readable(request.path), age: formatExactDuration(request.ageMs) })
+      path: readable(request.path), age: formatExactDuration(request.ageMs), isHanging: request.isHanging === true })
     ),
     stderr: record.stderr?.length > 0 ? readable(record.stderr.join('\n')) : null,
     stderrLines: record.stderr?.length ?? 0,
@@ -172,9 +172,11 @@ function vitalsOf ({ at, vitals }: Crash) {
   const spanMs = Math.min(Math.max(samples[0].ageMs, MIN_SPAN_MS), MAX_SPAN_MS)
   const lines = VITALS.map(({ label, valueOf, format }) => {
     const line = sparklineOf(samples.map(({ sample, ageMs }) => ({ ageMs, value: valueOf(sample) ?? null })), spanMs)
-    return { label, ...line, lastText: format(line.last), maxText: format(line.max) }
+    // A worker that hangs is silent: what it said before is not of its end.
+    const { sample } = samples[samples.length - 1]
+    return { label, ...line, lastText: format(valueOf(sample) ?? null), maxText: format(line.max) }
   })
-  return { vitals: lines.filter(({ last }) => last !== null),
+  return { vitals: lines.filter(({ max }) => max !== null),
     span: spanMs === MAX_SPAN_MS ? 'minute' : count(Math.round(spanMs / 1000), 'second') }
 }
 

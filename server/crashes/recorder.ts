@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createOutOfMemory, lacksMemory } from './oom.ts'
 import { faultIn, lastLinesOf, noteFrom } from './last-words.ts'
-import { CRASH_CAUSES, isOneOf } from '../causes.ts'
+import { CRASH_CAUSES, isOfDebugger, isOneOf } from '../causes.ts'
 import { culpritOf, toRecord, type Exit, type ExitNote } from './record.ts'
 import { createSourceMaps } from './source-maps.ts'
 import type { CrashRecord } from '../../db/crashes.ts'
@@ -13,9 +13,6 @@ type Evidence = { note: ExitNote | null, memoryKind: CrashRecord['kind'] | null,
   isProgram?: boolean, said?: string | null }
 
 const STDERR_LINES = 50
-/** Lines of Node when the master examines a stuck worker. */
-const OF_DEBUGGER =
-  /^(Debugger (listening on ws:\/\/|ending on ws:\/\/|attached\.$)|For help, see: https:\/\/nodejs\.org\/|Waiting for the debugger to disconnect)/
 const OF_CLUSTERDECK = 'clusterdeck: '
 const OUR_LINES = 20
 /** A trace, or an error with all that it has, may be this long. */
@@ -202,7 +199,7 @@ export function createCrashRecorder (
 }
 
 function isOfApp (line: string) {
-  return !OF_DEBUGGER.test(line) && !line.startsWith(OF_CLUSTERDECK)
+  return !isOfDebugger(line) && !line.startsWith(OF_CLUSTERDECK)
 }
 
 function newsOf (record: CrashRecord, { crash, group, count }: { crash: number, group: number, count: number },

@@ -1,10 +1,10 @@
 import { ID } from '../config/id.ts'
-import { FAULTS, isOneOf } from '../causes.ts'
+import { FAULTS, isOfDebugger, isOneOf } from '../causes.ts'
 import { readHotFunctions } from '../diagnostics/api.ts'
 import { DeckError } from '../errors.ts'
 import { newestMark } from '../vitals/page-chart-news.ts'
 import { historyGaps, isUnwritten } from '../events/page-gaps.ts'
-import { logsModel } from '../logs/page.ts'
+import { logsModel, type Line } from '../logs/page.ts'
 import { blockedReason } from './overview.ts'
 import { toBusiest } from '../diagnostics/page-profiles.ts'
 import { readOr } from './read-or.ts'
@@ -31,6 +31,9 @@ const NO_STORY = Object.freeze({ forked: null, exited: null, next: null, events:
 
 const KINDS: Readonly<Record<string, string>> = Object.freeze({ 'cpu-profile': 'CPU profile',
   'heap-snapshot': 'Heap snapshot', 'heap-statistics': 'Heap statistics', report: 'Diagnostic report' })
+/** By the kind of a crash. */
+const VERBS: Readonly<Record<string, string>> = Object.freeze({ exception: 'Thrown in',
+  'unhandled-rejection': 'Rejected in', panic: 'Panicked in', hung: 'Hung in' })
 const DIAGNOSTIC_STATES = Object.freeze({ running: { label: 'Running', tone: 'info' },
   done: { label: 'Done', tone: 'ok' }, failed: { label: 'Failed', tone: 'bad' } })
 
@@ -45,8 +48,13 @@ export async function workerPageModel (asked: Asked) {
     log: isLive
       ? await logsModel({ deck: asked.deck, params: new URLSearchParams({ slot: String(worker.logSlot) }),
         now: asked.now })
-      : null, output: isLive ? null : await lastOutput(worker as Ended, model, asked),
+      : null, output: isLive ? null : withoutDebugger(await lastOutput(worker as Ended, model, asked)),
     busiest: model.profile && await busiestOf(model.profile, asked.deck) }
+}
+
+/** What Node says while the master examines a worker that hangs is none of its own last lines. */
+function withoutDebugger<T extends { lines: Line[] }> (output: T): T {
+  return { ...output, lines: output.lines.filter(({ parts }) => !isOfDebugger(parts.map(({ text }) => text).join(''))) }
 }
 
 async function busiestOf (profile: Diagnostic, deck: Deck) {
@@ -146,9 +154,9 @@ function endedWorker (id: number, { forked, exited }: Story) {
 function crashOf (exited: Story['exited'], crashes: Pick<Deck['crashes'], 'occurrence'>) {
   const { crash, crashGroup } = exited?.detail ?? {}
   if (!exited?.crashUrl || crash === undefined) return null
-  const frames = readOr(() => crashes.occurrence(Number(crashGroup), Number(crash)).frames, [])
-  const own = frames.find(({ isInApp }) => isInApp)
-  return own ? foldFrames([own])[0].frames[0] : null
+  const occurrence = readOr(() => crashes.occurrence(Number(crashGroup), Number(crash)), null)
+  const own = occurrence?.frames.find(({ isInApp }) => isInApp)
+  return own ? { ...foldFrames([own])[0].frames[0], verb: VERBS[String(occurrence?.kind)] ?? 'Ended in' } : null
 }
 
 function successorOf ({ id, slot }: Pick<WorkerRow, 'id' | 'slot'>, workers: WorkerRow[]) {

@@ -343,7 +343,9 @@ export type OperatorInput = Extract<PlainInput,
     type: 'scale' | 'configure' | 'rollout' | 'pause' | 'resume' | 'abort' | 'promote' | 'retry' | 'restart-worker'
       | 'kill-worker' | 'end-connections' | 'stop' | 'upgrade'
   }>
-export type CrashNote = { errorName: string, errorMessage: string, stack: string | null }
+/** `requests`: that it had not answered */
+export type CrashNote = { errorName: string, errorMessage: string, stack: string | null,
+  requests?: { method: string, path: string, ageMs: number, isHanging?: boolean }[] }
 /**
  * What was open when a worker ended. `stalled`: of these requests, whose bytes had stopped moving; `closed`: long-lived
  * ones that were ended in their own way; `isReported`: as of its last report, as it could not say it in the end.

@@ -2,12 +2,12 @@ import { formatBytes, formatCommit, formatDuration, formatExactDuration, formatL
   formatRate } from '../../public/format.ts'
 import { changedParts } from '../config/changed-parts.ts'
 import { oneLine } from '../system/one-line.ts'
-import { levelsText, type Levels } from './vitals-story.ts'
+import { levelsText } from './vitals-story.ts'
 import type { Told } from './tools.ts'
 import type { AppView } from '../host/api-apps.ts'
 import type { Report } from '../doctor/api.ts'
 import type { OpenRequests, Status, Worker } from '../api/cluster.ts'
-import type { Preview, Setting } from '../api/shapes.ts'
+import type { Setting } from '../api/shapes.ts'
 import type { CrashGroup, CrashGroupInFull } from '../crashes/api.ts'
 import type { Diagnostics } from '../diagnostics/api.ts'
 import type { Event } from '../events/api.ts'
@@ -15,6 +15,7 @@ import type { Fleet } from '../fleet/api-answers.ts'
 import type { HotFunctions } from '../diagnostics/api-hot-functions.ts'
 import type { Entry } from '../logs/api-lines.ts'
 import type { KeptRelease } from '../releases/api.ts'
+import type { Comparison } from '../releases/api-comparison.ts'
 import type { Rollout, RolloutInFull } from '../rollouts/api.ts'
 import type { RouteList, RouteRow } from '../vitals/api-routes.ts'
 import type { Series } from '../vitals/api.ts'
@@ -201,8 +202,9 @@ function latestLines (
     ...causes.map(({ errorName, errorMessage }) => `Caused by ${clip(`${errorName}: ${errorMessage}`)}`),
     requests.length > 0 &&
     `Requests that were not answered: ${
-      requests.slice(0, 10).map(({ method, path, ageMs }) => `${method} ${clip(path)} (${formatExactDuration(ageMs)})`)
-        .join(', ')
+      requests.slice(0, 10).map(({ method, path, ageMs, isHanging }) =>
+        `${method} ${clip(path)} (${isHanging ? 'it hung in this one, ' : ''}${formatExactDuration(ageMs)})`
+      ).join(', ')
     }`,
     stderr.length > 0 && 'Its last lines on stderr:',
     ...stderr.slice(-MAX_STDERR_LINES).map((line) => `  | ${clip(line)}`)
@@ -250,43 +252,36 @@ function releaseLine (
     note && `note ${quoted(note)}`])
 }
 
-export function comparisonStory (
-  { older, newer, before, after, crashes, difference }: { older: KeptRelease, newer: KeptRelease, before: Levels | null,
-    after: Levels | null, crashes: CrashGroup[], difference: Preview | null }
-): Told {
-  const changed = newer.changed?.from === older.id ? changedParts(newer.changed) : []
+/** `crashes`: that are new in the newer one */
+export function comparisonStory ({ from, to, changed, commits, files, figures }: Comparison,
+  crashes: CrashGroup[]): Told
+{
+  const parts = [...changedParts(changed), ...changed.environment.map((name) => `variable ${name}`)]
   return {
     text: lines([
-      `${newer.id} against ${older.id}: ${
-        before && after ? levelsText(before, after) : 'there are no figures of both'
-      } (medians of up to 15 minutes: the last of ${older.id}, the first of ${newer.id}).`,
-      `- ${releaseLine(older)}`,
-      `- ${releaseLine(newer)}`,
-      changed.length > 0 && `Changed with ${newer.id}: ${changed.join(', ')}.`,
-      ...(difference
-        ? differenceLines(difference, newer.id)
-        : ['Which files differ is told to operators, of the release that runs.']),
-      crashes.length === 0 ? `No crash is new in ${newer.id}.` : `New in ${newer.id}:`,
+      `${to.id} against ${from.id}: ${
+        figures.from && figures.to ? levelsText(figures.from, figures.to) : 'there are no figures of both'
+      } (medians of up to 15 minutes: the last of ${from.id}, the first of ${to.id}).`,
+      `- ${releaseLine(from)}`,
+      `- ${releaseLine(to)}`,
+      parts.length > 0 && `Changed with ${to.id}: ${parts.map(clip).join(', ')}.`,
+      files
+        ? `Files: ${files.changed} changed, ${files.added} added, ${files.removed} removed by ${to.id}${
+          files.items.length > 0
+            ? `: ${
+              files.items.map(({ name, change }) => `${clip(name)} (${change})`).join(', ')
+            }`
+            : ''
+        }.`
+        : 'Which files differ is not known, or told to operators alone.',
+      ...(commits?.added.items ?? []).map(({ commit, author, subject, at }) =>
+        `Commit ${formatCommit(commit)} ${quoted(subject)} by ${clip(author)}, ${at}`
+      ),
+      crashes.length === 0 ? `No crash is new in ${to.id}.` : `New in ${to.id}:`,
       ...bullets(crashes, (group) => `crash ${groupText(group)}`)
     ]),
-    data: { before, after }
+    data: figures
   }
-}
-
-/** `difference`: of a rollback from the newer one, so all is the other way round */
-function differenceLines ({ files, commits }: Preview, newer: string) {
-  const OPPOSITE = { added: 'removed', removed: 'added', changed: 'changed' } as Record<string, string>
-  return [
-    files &&
-    `Files: ${files.changed} changed, ${files.removed} added, ${files.added} removed by ${newer}${
-      files.items.length > 0
-        ? `: ${files.items.map(({ name, change }) => `${clip(name)} (${OPPOSITE[change]})`).join(', ')}`
-        : ''
-    }.`,
-    ...(commits?.removed.items ?? []).map(({ commit, author, subject, at }) =>
-      `Commit ${formatCommit(commit)} ${quoted(subject)} by ${clip(author)}, ${at}`
-    )
-  ]
 }
 
 export function rolloutsStory ({ items }: { items: Rollout[] }): Told {

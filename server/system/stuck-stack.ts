@@ -15,6 +15,8 @@ import type { Debugger } from 'node:inspector'
  * `watchdog.stack: 'off'` is for machines where that is too much.
  */
 
+type Captured = { stack: string | null, reason: string | null, answer: unknown }
+
 const POLL_MS = 10
 const MAX_FRAMES = 50
 const MAX_CHARS = 16_384
@@ -25,10 +27,11 @@ const LISTENS = '0A'
 /**
  * @param pid a process of Node that is stuck, and will be killed afterwards
  * @param limits for all of it
- * @returns frames as in an error's stack, or why there are none; never throws
+ * @param ask an expression in which `req` is the request that its code answers just now; null: which one is not known
+ * @returns frames as in an error's stack, or why there are none, and what was answered; never throws
  */
 export async function captureStack (pid: number | undefined,
-  { withinMs }: { withinMs: number }): Promise<{ stack: string | null, reason: string | null }>
+  { withinMs, ask = null }: { withinMs: number, ask?: string | null }): Promise<Captured>
 {
   if (process.platform !== 'linux' || pid === undefined) return noStack('it can only be read on Linux')
   const until = performance.now() + withinMs
@@ -38,15 +41,15 @@ export async function captureStack (pid: number | undefined,
     process.kill(pid, 'SIGUSR1')
     const port = await inspectorPort(pid, before, until)
     if (port === null) return noStack(`${NATIVE}, or the app handles SIGUSR1 itself`)
-    const frames = await pauseAndReadFrames(port, until)
-    return frames ? { stack: formatFrames(frames), reason: null } : noStack(NATIVE)
+    const seen = await pauseAndLook(port, { until, ask })
+    return seen ? { stack: formatFrames(seen.frames), reason: null, answer: seen.answer } : noStack(NATIVE)
   } catch (error) {
     return noStack(errorText(error))
   }
 }
 
-function noStack (reason: string) {
-  return { stack: null, reason }
+function noStack (reason: string): Captured {
+  return { stack: null, reason, answer: null }
 }
 
 async function stateOf (pid: number) {
@@ -79,8 +82,10 @@ async function inspectorPort (pid: number, before: Set<string>, until: number) {
   return null
 }
 
-/** @returns top first */
-async function pauseAndReadFrames (port: number, until: number): Promise<CallFrame[] | null> {
+/** @returns frames: top first */
+async function pauseAndLook (port: number,
+  { until, ask }: { until: number, ask: string | null }): Promise<{ frames: CallFrame[], answer: unknown } | null>
+{
   const leftMs = () => Math.max(1, until - performance.now())
   const [{ webSocketDebuggerUrl }] = await getTargets(`http://127.0.0.1:${port}/json/list`, leftMs())
   const { WebSocket } = await import('ws')
@@ -91,27 +96,54 @@ async function pauseAndReadFrames (port: number, until: number): Promise<CallFra
   try {
     await once(inspector, 'open')
     const urls: Map<string, string> = new Map()
-    const paused: Promise<CallFrame[]> = new Promise((resolve) =>
-      inspector.on('message', (text) => {
-        const { method, params } = JSON.parse(String(text))
-        if (method === 'Debugger.scriptParsed') urls.set(params.scriptId, params.url)
-        if (method === 'Debugger.paused')
-          resolve(
-            params.callFrames.map((frame: CallFrame) => ({ ...frame,
-              url: frame.url || urls.get(frame.location.scriptId) })
-            )
+    /** by the id of what was asked */
+    const waiting: Map<number, (result: Result) => void> = new Map()
+    const { promise: paused, resolve: pause }: PromiseWithResolvers<CallFrame[]> = Promise.withResolvers()
+    inspector.on('message', (text) => {
+      const { id, result, method, params } = JSON.parse(String(text))
+      waiting.get(id)?.(result?.result)
+      if (method === 'Debugger.scriptParsed') urls.set(params.scriptId, params.url)
+      if (method === 'Debugger.paused')
+        pause(
+          params.callFrames.map((frame: CallFrame) => ({ ...frame,
+            url: frame.url || urls.get(frame.location.scriptId) })
           )
-      })
-    )
-    inspector.send('{ "id": 1, "method": "Debugger.enable" }')
-    inspector.send('{ "id": 2, "method": "Debugger.pause" }')
-    return await Promise.race([paused, wait(leftMs(), null, { ref: false })])
+        )
+    })
+    let lastId = 0
+    const call = (method: string, params = {}) => {
+      const id = ++lastId
+      inspector.send(JSON.stringify({ id, method, params }))
+      return Promise.race([new Promise<Result>((resolve) => waiting.set(id, resolve)),
+        wait(leftMs(), undefined, { ref: false })])
+    }
+    call('Debugger.enable')
+    call('Debugger.pause')
+    const frames = await Promise.race([paused, wait(leftMs(), null, { ref: false })])
+    return frames && { frames, answer: ask === null ? null : await askFor(ask, frames, call) }
   } finally {
     // ECONNRESET: the process was killed meanwhile.
     inspector.on('error', () => {}).terminate()
   }
 }
 
+/** Node calls the handlers of a request in a function of its own that names it, and sees no global from there. */
+async function askFor (ask: string, frames: CallFrame[],
+  call: (method: string, params: object) => Promise<Result>): Promise<unknown>
+{
+  const handler = frames.find(({ functionName, url }) =>
+    functionName === 'parserOnIncoming' && url === 'node:_http_server'
+  )
+  const request = handler &&
+    await call('Debugger.evaluateOnCallFrame', { callFrameId: handler.callFrameId, expression: 'req' })
+  const answer = request?.objectId
+    ? await call('Runtime.callFunctionOn', { objectId: request.objectId, returnByValue: true,
+      functionDeclaration: `function () { const req = this; return ${ask} }` })
+    : await call('Runtime.evaluate', { expression: `{ const req = null; ${ask} }`, returnByValue: true })
+  return answer?.value ?? null
+}
+
+type Result = { objectId?: string, value?: unknown } | undefined
 type CallFrame = Debugger.CallFrame
 
 /** `frames`: the inspector protocol counts lines and columns from 0 */

@@ -65,27 +65,36 @@ export function vitalsResources (
           columns: z.string().max(1000).regex(/^[A-Za-z0-9]+(,[A-Za-z0-9]+)*$/).transform((text) => text.split(','))
             .optional().meta({ description: 'names of columns such as rssBytes, separated by commas',
               as: COLUMN_LIST }), slots: SLOTS, step: z.enum(['1s', '10s', '1m']).optional().describe('1s, 10s or 1m'),
-          pointMs: integerParam(SECOND_MS, DAY_MS) }), handle: ({ query }) => ({ body: readVitals(query) }) })
+          pointMs: integerParam(SECOND_MS, DAY_MS) }),
+        handle: ({ query }) => ({ body: readVitals(deck.vitals, query, now()) }) })
     }
   }
+}
 
-  function readVitals (
-    { since, until = now(), step, columns, slots, pointMs }: { since?: number, until?: number, step?: string,
-      columns?: string[], slots?: 'all' | 'none' | number, pointMs?: number }
-  ) {
-    const sinceMs = since ?? until - DEFAULT_RANGE_MS
-    if (sinceMs >= until) {
-      throw new DeckError('invalid-query',
-        `since: expected a time before until (${toIso(until)}), received ${toIso(sinceMs)}`)
-    }
-    const { name, stepMs } =
-      STEPS.find((each) => step === undefined ? suitsRange(each, sinceMs, until) : each.name === step) ?? STEPS[2]
-    const { nextMs, ...series } = deck.vitals.series({ sinceMs, untilMs: until, stepMs, columns, slots, pointMs })
-    return { step: name, since: toIso(sinceMs), until: toIso(until), ...series,
-      next: nextMs === null ? null : toIso(nextMs) }
+/**
+ * Reads them in the finest steps that suit the range.
+ * @throws {DeckError} invalid-query, or what the database says
+ */
+export function readVitals (vitals: Deck['vitals'],
+  { since, until, step, columns, slots, pointMs }: { since?: number, until?: number, step?: string, columns?: string[],
+    slots?: 'all' | 'none' | number, pointMs?: number }, now: number)
+{
+  const untilMs = until ?? now
+  const sinceMs = since ?? untilMs - DEFAULT_RANGE_MS
+  if (sinceMs >= untilMs) {
+    throw new DeckError('invalid-query',
+      `since: expected a time before until (${toIso(untilMs)}), received ${toIso(sinceMs)}`)
   }
+  const { name, stepMs } =
+    STEPS.find((each) => step === undefined ? suitsRange(each, { sinceMs, untilMs, now }) : each.name === step) ??
+      STEPS[2]
+  const { nextMs, ...series } = vitals.series({ sinceMs, untilMs, stepMs, columns, slots, pointMs })
+  return { step: name, since: toIso(sinceMs), until: toIso(untilMs), ...series,
+    next: nextMs === null ? null : toIso(nextMs) }
+}
 
-  function suitsRange ({ keptMs, rangeMs }: typeof STEPS[number], sinceMs: number, untilMs: number) {
-    return untilMs - sinceMs <= rangeMs + TOLERANCE_MS && now() - sinceMs <= keptMs + TOLERANCE_MS
-  }
+function suitsRange ({ keptMs, rangeMs }: typeof STEPS[number],
+  { sinceMs, untilMs, now }: { sinceMs: number, untilMs: number, now: number })
+{
+  return untilMs - sinceMs <= rangeMs + TOLERANCE_MS && now - sinceMs <= keptMs + TOLERANCE_MS
 }

@@ -17,6 +17,8 @@ type Sample = { at: string, rssBytes: number, cpuPercent: number } & Record<
   Exclude<ColumnName, 'rssBytes' | 'cpuPercent'>,
   number | null
 >
+/** `cpuMs`: since the process began */
+type Usage = { rssBytes: number, cpuMs: number }
 type SlotMemory = { ring: ReturnType<typeof createRing>, second: Blend }
 type Store = Pick<VitalsStore, 'write' | 'read'>
 
@@ -34,16 +36,20 @@ const MAX_DEAD_WORKERS = 512
 const HELD_NAMES: readonly MeasuredName[] = ['rssBytes', 'heapUsedBytes', 'heapTotalBytes', 'externalBytes', 'inFlight',
   'openConnections', 'processes', 'threads', 'descriptors']
 const HELD = HELD_NAMES.map(indexOf)
+const RSS_BYTES = indexOf('rssBytes')
+const CPU_PERCENT = indexOf('cpuPercent')
 
 /**
  * Keeps the vitals of the workers: each second for a quarter of an hour in memory, and longer steps in the database.
  * Workers report at the beginning of each second, and half a second later the reports are added up.
  */
 export function createVitals (
-  { store = NO_STORE, onFailure = () => {}, onSlow = () => {}, onSlowEnd = () => {}, onGrowing = () => {},
-    now = Date.now, setTimer = unrefTimer, clearTimer = clearTimeout }: {
+  { store = NO_STORE, usageOf = () => null, onFailure = () => {}, onSlow = () => {}, onSlowEnd = () => {},
+    onGrowing = () => {}, now = Date.now, setTimer = unrefTimer, clearTimer = clearTimeout }: {
       /** of the longer steps */
       store?: Store,
+      /** what the process of a worker takes that does not report; null: the system does not tell */
+      usageOf?: (worker: number) => Usage | null,
       /** the store fails */
       onFailure?: (error: unknown) => void,
       /** requests are slower than usual */
@@ -156,8 +162,8 @@ export function createVitals (
   function turnSecond (second: number) {
     for (const rollup of rollups) keepStep(rollup.turnTo(second))
     slowSpells.turn(second)
-    for (const member of workers.values()) {
-      const row = member.turn(second)
+    for (const [worker, member] of workers) {
+      const row = member.turn(second, { at: now(), usage: () => usageOf(worker) })
       if (!row) continue
       slotOf(member.slot).second.add(row, member.report)
       cluster.second.add(row, member.report)
@@ -219,6 +225,8 @@ class Member {
   newest: Row | null = null
   #newestAt = 0
   #requestsPerSecond: number | null = 0
+  /** What its process had taken when it was looked at, while it was silent. */
+  #seen: { at: number, cpuMs: number } | null = null
   #ring = createRing(WORKER_MEMORY_S)
 
   constructor (slot: number) {
@@ -227,6 +235,7 @@ class Member {
 
   /** `at`: wall ms */
   take ({ row, latency, statuses, intervalMs }: Report, at: number) {
+    this.#seen = null
     this.report.add(row)
     this.report.addLatency(latency)
     this.newest = this.report.row()
@@ -239,13 +248,31 @@ class Member {
   }
 
   /** Null: nothing is known of this second */
-  turn (second: number): Row | null {
+  turn (second: number, { at, usage }: { at: number, usage: () => Usage | null }): Row | null {
     if (!this.report.isEmpty) {
       const row = this.report.row()
       this.#ring.write(second, row)
       return row
     }
-    return this.isAlive && this.newest ? heldOnly(this.newest) : null
+    if (!this.isAlive || !this.newest) return null
+    const row = heldOnly(this.newest)
+    if (this.#look(row, { at, usage: usage() })) {
+      this.newest = row
+      this.#newestAt = at
+      this.#requestsPerSecond = null
+      this.#ring.write(second, row)
+    }
+    return row
+  }
+
+  /** A worker that hangs says nothing, but its process is seen from outside. Returns whether its CPU is known. */
+  #look (row: Row, { at, usage }: { at: number, usage: Usage | null }): boolean {
+    const before = this.#seen
+    this.#seen = usage && { at, cpuMs: usage.cpuMs }
+    if (!usage || !before || at <= before.at) return false
+    row[RSS_BYTES] = usage.rssBytes
+    row[CPU_PERCENT] = Math.max(0, usage.cpuMs - before.cpuMs) / (at - before.at) * 100
+    return true
   }
 
   latest (): (Sample & { requestsPerSecond: number | null }) | null {

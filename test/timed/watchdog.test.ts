@@ -7,6 +7,7 @@ import { tempFolder } from '../support/folder.ts'
 import { hang } from '../support/hang.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
+import type { OpenRequest } from '../../workers/request-list.ts'
 
 const WATCH = ['--watchdog-timeout-ms', '2000']
 
@@ -29,13 +30,19 @@ describe('the watchdog', { concurrency: true }, () => {
       assert.deepEqual([exited.cause, exited.signal, exited.actor, exited.release, exited.detail?.errorName], ['hung',
         'SIGKILL', 'system', 'r1', 'Unresponsive'], how)
       assert.match(String(exited.message), /has not answered for [\d.]+ m?s \(option watchdog\.timeoutMs: 2000\)/)
-      if (top)
+      if (top) {
         assert.match(String(exited.detail?.stack?.split('\n')[1]),
           new RegExp(`^    at ${top} \\(.*hangs\\.js:\\d+:\\d+\\)$`), how)
-      else assert.deepEqual([exited.detail?.stack, /no JavaScript stack: .*native code/.test(String(exited.message))], [
-          null,
-          true
-        ], String(exited.message))
+        assert.match(String(exited.message), new RegExp(`, while it answered "GET /${how}"$`))
+        const { body: { latest } } = await deck.api(`/crashes/${Number(exited.detail?.crashGroup)}`)
+        const { requests, vitals } = latest as unknown as { requests: OpenRequest[],
+          vitals: { cpuPercent: number, loopDelayP99Ms: number | null }[] }
+        assert.deepEqual(requests.map(({ path, isHanging }) => [path, isHanging]), [[`/${how}`, true]])
+        const busy = how === 'wait' ? 0 : 10
+        assert.ok(Number(vitals.at(-1)?.cpuPercent) >= busy, `${how}: ${vitals.at(-1)?.cpuPercent} % CPU`)
+        assert.equal(vitals.at(-1)?.loopDelayP99Ms, null)
+      } else assert.deepEqual([exited.detail?.stack, /no JavaScript stack: .*native code/.test(String(exited.message))],
+          [null, true], String(exited.message))
     }
     await deck.until({ ready: 5 })
     const events = (await deck.history('limit=200')).reverse()

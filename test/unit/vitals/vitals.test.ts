@@ -54,6 +54,25 @@ test('reports of memory that grows for hours are told once for a release, and ag
   assert.deepEqual(told, [['r1', [1]], ['r2', [3]], ['r1', [4]]])
 })
 
+test('a worker that hangs is seen from outside: its CPU and memory, no latency, and its last minute ends so', () => {
+  let second = START_S
+  let cpuMs = 5000
+  const vitals = createVitals({ now: () => second * 1000,
+    usageOf: (worker) => worker === 1 ? { rssBytes: 70 * MIB, cpuMs: cpuMs += 980 } : null })
+  for (const worker of [1, 2])
+    vitals.accept(worker, worker, report({ rssBytes: 50 * MIB, cpuPercent: 1, inFlight: 3, latenciesMs: [0.3] }))
+  for (let n = 0; n < 4; n++) vitals.turn(second++)
+  const seen = vitals.latest(1)
+  assert.deepEqual([seen?.cpuPercent, seen?.rssBytes, seen?.inFlight, seen?.requestsPerSecond, seen?.latencyP99Ms,
+    seen?.loopDelayP99Ms], [98, 70 * MIB, 3, null, null, null])
+  assert.deepEqual(vitals.lastMinute(1).map(({ cpuPercent }) => cpuPercent), [1, 98, 98])
+  assert.equal(vitals.latest(2)?.cpuPercent, 1, 'nobody tells of the other')
+
+  vitals.accept(1, 1, report({ cpuPercent: 2, latenciesMs: [0.3] }))
+  vitals.turn(second++)
+  assert.equal(vitals.latest(1)?.cpuPercent, 2)
+})
+
 test('the cluster is the sum of its workers where that means something, the worst of them for delays, their mean for utilization', (t) => {
   const { pass, series } = setUp(t)
   pass({
