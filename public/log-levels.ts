@@ -26,8 +26,11 @@ const FIELD = /"(?:level|severity|lvl)"\s?:\s?"?(\w{1,12})|\b(?:level|severity|l
 const UPPER = new RegExp(String.raw`(?:^|[\s|[(<])(${WORDS.toUpperCase()})(?=[\s\])>:|]|$)`)
 const LOWER = new RegExp(String.raw`(?:^|\s)(?:[[(<](${WORDS})[\])>]|(${WORDS}):)`, 'i')
 const THROWN = /^(?:Uncaught )?\w{0,40}(?:Error|Exception)\b/
+/** On stderr, where many programs write all that they log, a word is enough, and a frame belongs to its error. */
+const SAYS_ERROR =
+  /\b(?:[Ee]rror|ERROR|[Ee]xception|[Ff]atal|FATAL|[Pp]anic|PANIC|Traceback)\b|\w(?:Error|Exception)\b|^\s+(?:at \S|File ")/
 
-/** `text`: a line as it was written. Returns what says none is an error on stderr, as a stack trace. */
+/** `text`: a line as it was written */
 export function levelOf (text: string, stream: 'stdout' | 'stderr'): Level {
   const head = text.slice(0, HEAD_CHARS).replace(COLOURS, '')
   for (const pattern of [FIELD, UPPER, LOWER]) {
@@ -35,7 +38,7 @@ export function levelOf (text: string, stream: 'stdout' | 'stderr'): Level {
     const level = levelNamed(name ?? other ?? '')
     if (level) return level
   }
-  return stream === 'stderr' || THROWN.test(head) ? 'error' : 'none'
+  return (stream === 'stderr' ? SAYS_ERROR : THROWN).test(head) ? 'error' : 'none'
 }
 
 /** Null: no logger calls a level so */

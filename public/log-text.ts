@@ -1,4 +1,4 @@
-import { levelName, levelOf, type Level } from './log-levels.ts'
+import { levelName, type Level } from './log-levels.ts'
 
 /**
  * Prepares lines of the workers' output. They are the app's, and anybody's who makes it log something, so nothing
@@ -8,10 +8,10 @@ import { levelName, levelOf, type Level } from './log-levels.ts'
  */
 export type Part = { text: string, style: string }
 /**
- * `text`: that of all parts; `raw`: as it was written, without what a terminal would obey; `tone`: class name of its
- * level, empty where it says none; `cutChars`: how many characters of the line were left out at its end
+ * `text`: that of all parts; `raw`: as it was written, without what a terminal would obey; `cutChars`: how many
+ * characters of the line were left out at its end
  */
-type ShownLine = { text: string, raw: string, parts: Part[], tone: string, cutChars: number }
+type ShownLine = { text: string, raw: string, parts: Part[], cutChars: number }
 
 /** A worker may write lines of any length; a page shows no more of one. */
 export const MAX_SHOWN_CHARS = 4000
@@ -31,8 +31,9 @@ const NAMES = Object.freeze(['black', 'red', 'green', 'yellow', 'blue', 'magenta
 const ATTRIBUTES: Readonly<Record<number, 'bold' | 'dim' | 'italic' | 'underline'>> = Object.freeze({ 1: 'bold',
   2: 'dim', 3: 'italic', 4: 'underline' })
 
-const TONES: Readonly<Record<Level, string>> = Object.freeze({ error: 'tone-bad', warn: 'tone-warn', info: 'tone-info',
-  debug: 'tone-idle', none: '' })
+/** Class names. */
+export const TONES: Readonly<Record<Level, string>> = Object.freeze({ error: 'tone-bad', warn: 'tone-warn',
+  info: 'tone-info', debug: 'tone-idle', none: '' })
 const LEVEL_FIELDS = Object.freeze(['level', 'severity', 'lvl'])
 const MESSAGE_FIELDS = Object.freeze(['msg', 'message'])
 /** Each line has the time of its arrival in front. */
@@ -49,7 +50,7 @@ export function shownLine (text: string): ShownLine {
   const cutChars = text.length - part.length
   const parts = (cutChars === 0 && jsonParts(part)) || toColoured(part)
   return { text: parts.map(({ text: each }) => each).join(''), raw: part.replace(ESCAPES, '').replace(CONTROLS, ' '),
-    parts, tone: TONES[levelOf(part, 'stdout')], cutChars }
+    parts, cutChars }
 }
 
 /**

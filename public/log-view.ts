@@ -3,7 +3,7 @@ import { createBacklog } from './log-backlog.ts'
 import { formatTime } from './format.ts'
 import { LEVELS, levelOf } from './log-levels.ts'
 import { createHits, createLineFilter, isPattern, type Wanted } from './log-query.ts'
-import { formatCount, markHits, shownLine, type Part } from './log-text.ts'
+import { formatCount, markHits, shownLine, TONES, type Part } from './log-text.ts'
 import type { createMatching } from './log-matching.ts'
 
 /**
@@ -174,6 +174,8 @@ function isLine (item: Item): item is Entry & { text: string } {
 }
 
 function elementMaker ({ q, level }: Wanted): (item: Item) => HTMLElement {
+  /** Whose lines the page shows: what is around a line of a host is shown for the same ones. */
+  const hosts = new URLSearchParams(location.search).get('member') ?? '*'
   const findHits = createHits(q !== undefined && isPattern(q) ? undefined : q)
   const others = new URLSearchParams({ ...(q !== undefined && { q }), ...(level && { level: level.join() }) })
     .toString()
@@ -185,17 +187,20 @@ function elementMaker ({ q, level }: Wanted): (item: Item) => HTMLElement {
         `… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out: output is faster than this page`
       )
     const shown = shownLine(text)
+    const level = levelOf(text, stream)
     const line = elementOf('div',
-      `line hue-${Number(slot) % 6} ${shown.tone}${stream === 'stderr' ? ' is-stderr' : ''}`)
-    line.dataset.level = levelOf(text, stream)
+      `line hue-${Number(slot) % 6} ${TONES[level]}${stream === 'stderr' ? ' is-stderr' : ''}`)
+    line.dataset.level = level
     if (shown.raw !== shown.text) line.dataset.raw = shown.raw
     const body = elementOf('span', 'line-text')
     body.append(...toNodes(markHits(shown.parts, hits ?? findHits(shown.text))))
     const streamName = elementOf('span', 'line-stream', stream === 'stderr' ? 'err' : '')
     const around = new URLSearchParams(
-      member === undefined ? { around: String(place) } : { around: String(arrivedAt), line: `${member}:${place}` }
+      member === undefined
+        ? { around: String(place) }
+        : { member: hosts, around: String(arrivedAt), line: `${member}:${place}` }
     )
-    const url = `${BASE}/${member === undefined ? '' : 'fleet/'}logs?${others}${others && '&'}${around}#log-mark`
+    const url = `${BASE}/logs?${others}${others && '&'}${around}#log-mark`
     line.append(timeElement(arrivedAt, url), ...(member === undefined ? [] : [elementOf('bdi', 'line-member', member)]),
       elementOf('span', 'line-slot', String(Number(slot))), streamName, body)
     if (shown.cutChars > 0) body.append(elementOf('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))

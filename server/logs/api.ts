@@ -44,7 +44,7 @@ export function logResources ({ deck, now }: { deck: Deck & FleetDeck, now: () =
         description:
           'Without filters, the last `lines` of each log. With `q`, `level`, `since`, `until` or `cursor`, the newest `lines` that match in the files. ' +
           '`next` continues the search, also after it has stopped at its time limit. With `around`, half of the lines are before that time or line and ' +
-          'half after it. A line that says no level is an error on stderr, and `none` on stdout. Removed slots are left out unless `slot` names one. ' +
+          'half after it. A line that says no level is `none`; on stderr the word "error", an exception or a frame of a stack says `error`. Removed slots are left out unless `slot` names one. ' +
           'Each of several members has 6 seconds to search its own files, and its clock says when a line was written; they have at most 200 ' +
           'lines together, as JSON alone. While NATS is away only this host answers.', role: 'viewer',
         cli: 'clusterdeck logs',

@@ -1,6 +1,6 @@
 import { LEVELS, levelOf, type Level } from '../../public/log-levels.ts'
 import { createHits, isPattern, type FindHits } from '../../public/log-query.ts'
-import { formatCount, markHits, shownLine } from '../../public/log-text.ts'
+import { formatCount, markHits, shownLine, TONES } from '../../public/log-text.ts'
 import { findLines, formatPlace, formatPlaces, isSearch, lastLines, mergeByTime, olderThan, parseLogQuery,
   presentSlots } from './api-lines.ts'
 import { toDeckError } from '../problem.ts'
@@ -20,7 +20,8 @@ type Texts = Partial<Record<'slot' | 'stream' | 'q' | 'level' | 'since' | 'until
  * `isMark`: the line that was asked for, or the first one after the time
  */
 export type Line = Omit<ReturnType<typeof shownLine>, 'raw'> & { slot: number, stream: Stream, level: Level,
-  at: string | null, raw: string | null, url: string | null, cutText: string, isOpen: boolean, isMark: boolean }
+  tone: string, at: string | null, raw: string | null, url: string | null, cutText: string, isOpen: boolean,
+  isMark: boolean }
 
 const PATH = '/logs'
 const SHOWN_LINES = 200
@@ -167,7 +168,8 @@ export function toLine ({ slot, stream, text, arrivedAt }: Omit<Entry, 'place'>,
   { isOpen = false, isMark = false, findHits }: { isOpen?: boolean, isMark?: boolean, findHits?: FindHits } = {}): Line
 {
   const { raw, ...shown } = shownLine(text)
-  return { slot, stream, level: levelOf(text, stream), at: arrivedAt, ...shown,
+  const level = levelOf(text, stream)
+  return { slot, stream, level, tone: TONES[level], at: arrivedAt, ...shown,
     parts: findHits ? markHits(shown.parts, findHits(shown.text)) : shown.parts, raw: raw === shown.text ? null : raw,
     url: null, cutText: formatCount(shown.cutChars), isOpen, isMark }
 }

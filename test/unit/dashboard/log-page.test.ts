@@ -6,7 +6,7 @@ import { createBacklog } from '../../../public/log-backlog.ts'
 import { createTail } from '../../../public/log-tail.ts'
 import { levelOf } from '../../../public/log-levels.ts'
 import { createHits, createLineFilter, toPattern } from '../../../public/log-query.ts'
-import { MAX_SHOWN_CHARS, formatCount, markHits, shownLine } from '../../../public/log-text.ts'
+import { MAX_SHOWN_CHARS, formatCount, markHits, shownLine, TONES } from '../../../public/log-text.ts'
 import { formatPlaces, parsePlaces } from '../../../server/logs/api-lines.ts'
 import { fake } from '../../support/fake.ts'
 import { assertRetold } from '../../support/golden.ts'
@@ -17,7 +17,9 @@ const ESC = '\u001b'
 describe('what is shown of a line', () => {
   test('is its text, in the looks of a fixed list', async () => {
     await assertRetold(import.meta, 'log-lines', (line) => {
-      const { text, cutChars, tone, parts } = shownLine(JSON.parse(line))
+      const written = JSON.parse(line)
+      const { text, cutChars, parts } = shownLine(written)
+      const tone = TONES[levelOf(written, 'stdout')]
       assert.equal(cutChars, 0)
       const looks = parts.filter(({ style }) => style !== '').map((part) =>
         `${JSON.stringify(part.text)} ${part.style}`
@@ -92,10 +94,14 @@ describe('what is shown of a line', () => {
 })
 
 describe('the level of a line', () => {
-  test('is what it says itself, else that of an error on stderr', async () => {
+  test('is what it says itself; on stderr a word for an error or a frame of its stack is enough', async () => {
     await assertRetold(import.meta, 'log-levels', (line) => levelOf(line, 'stdout'))
     assert.equal(levelOf(`${ESC}[31merror${ESC}[39m: x`, 'stdout'), 'error')
-    assert.deepEqual(['    at sum (shop.js:1:1)', 'info: x'].map((line) => levelOf(line, 'stderr')), ['error', 'info'])
+    for (const line of ['    at sum (shop.js:1:1)', '  File "shop.py", line 1', 'could not write: disk error'])
+      assert.deepEqual([levelOf(line, 'stdout'), levelOf(line, 'stderr')], ['none', 'error'], line)
+    const quiet = ['listening on 3000', 'GET / 200', '0 errors', 'terror']
+    assert.deepEqual(quiet.map((line) => levelOf(line, 'stderr')), quiet.map(() => 'none'))
+    assert.equal(levelOf('info: error page built', 'stderr'), 'info')
   })
 })
 
