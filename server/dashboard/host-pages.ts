@@ -4,7 +4,7 @@ import { refuseLimited } from '../api/endpoint.ts'
 import { mayUse } from '../api/roles.ts'
 import { accessModel, followAccess } from '../access/page.ts'
 import { alertsModel } from '../alerts/page.ts'
-import { appRows, appsModel, isSick, noticesFor } from '../host/page-apps.ts'
+import { appRows, appsModel, isSick, noticesFor, switchModel } from '../host/page-apps.ts'
 import { docsModel, operationsPageModel } from './docs-page.ts'
 import { eventModel } from '../events/page-event.ts'
 import { followPage, type LivePages } from './follow-page.ts'
@@ -44,13 +44,13 @@ export const HOST_PAGES: readonly Page<Asked>[] = Object.freeze([
   { path: '/palette', view: 'palette', model: palettePage },
   { path: '/dialogs', view: 'host-dialogs', model: (asked) => ({ places: placesFor(asked) }) },
   // The apps, to go to from the pages of another
-  { path: '/switch', view: 'switch', model: (asked) => ({ rows: appRows(asked), current: asked.params.get('from') }) }
+  { path: '/switch', view: 'switch', model: switchModel }
 ])
 
 export function hostFrame ({ apps, can }: { apps: Apps, can?: Powers }) {
   // The sickest is the first.
   const sick = appRows({ apps, can }).filter(isSick)
-  const notices = noticesFor({ apps, can })
+  const notices = noticesFor({ apps, can }).filter(({ endedAt }) => endedAt === null)
   return { fragments: ['trouble', ...(apps.joinsFleet ? ['silent-count'] : [])], isHost: true,
     hasFleet: apps.joinsFleet, silentHosts: silentForHost(apps.fleet(), can).length,
     frame: { app: 'Apps', host: os.hostname(),

@@ -34,11 +34,15 @@ const KINDS: Readonly<Record<string, (event: DeckEvent) => NoticeKind | null>> =
   'history.degraded': () => 'history-degraded'
 }
 
-/** The events that end a notice. */
-const ENDS: Readonly<Record<string, NoticeKind>> = Object.freeze({ 'history.recovered': 'history-degraded' })
+/** The events after which a notice tells of the past. */
+const ENDS: Readonly<Record<string, readonly NoticeKind[]>> = Object.freeze({ 'history.recovered': ['history-degraded'],
+  'master.upgraded': ['upgrade-failed'], 'rollout.succeeded': ['rollout-failed', 'rolled-back'] })
+/** After so many deploys that have succeeded nobody has to acknowledge one that has not. */
+const OVERTAKEN = 3
 
 /** These types are frequent for other reasons, so they are queried by their cause. */
-const BY_CAUSE = [{ type: 'master.stopped', cause: 'master-lost' }, { type: 'rollout.succeeded', cause: 'rollback' }]
+const BY_CAUSE = [{ type: 'master.stopped', cause: 'master-lost' },
+  ...['deploy', 'rollback'].map((cause) => ({ type: 'rollout.succeeded', cause }))]
 const WHOLE_TYPES = [...Object.keys({ ...KINDS, ...ENDS }), ACKNOWLEDGED].filter((type) =>
   !BY_CAUSE.some((each) => each.type === type)
 )
@@ -50,6 +54,8 @@ export function createNotices (
     isOwn?: (event: DeckEvent) => boolean }
 ) {
   const open: Map<NoticeKind, Notice> = new Map()
+  /** how many deploys have succeeded since */
+  const overtaken: Map<NoticeKind, number> = new Map()
   for (const event of readPast(history)) note(event)
   events.subscribe(note)
 
@@ -74,14 +80,23 @@ export function createNotices (
 
   function note (event: DeckEvent) {
     if (event.type === ACKNOWLEDGED) return forget(event)
-    const ended = open.get(ENDS[event.type])
-    if (ended) open.set(ended.kind, { ...ended, endedAt: event.at })
     const kind = noticeKindOf(event)
+    if (!kind) { for (const ended of endsOf(event)) end(ended, event) }
     if (!kind || !isOwn(event)) return
     const before = open.get(kind)
+    overtaken.delete(kind)
     const { id, at } = event
     open.set(kind, { id, kind, at, firstAt: before?.firstAt ?? at, count: (before?.count ?? 0) + 1,
       message: sentenceOf(event), endedAt: null })
+  }
+
+  function end (kind: NoticeKind, { type, at }: DeckEvent) {
+    const notice = open.get(kind)
+    if (!notice) return
+    const count = (overtaken.get(kind) ?? 0) + 1
+    overtaken.set(kind, count)
+    if (type === 'rollout.succeeded' && count >= OVERTAKEN) open.delete(kind)
+    else open.set(kind, { ...notice, endedAt: notice.endedAt ?? at })
   }
 
   function forget ({ detail }: DeckEvent) {
@@ -92,6 +107,11 @@ export function createNotices (
 
 export function noticeKindOf (event: DeckEvent): NoticeKind | null {
   return Object.hasOwn(KINDS, event.type) ? KINDS[event.type](event) : null
+}
+
+/** A restart proves nothing of a deploy. */
+function endsOf ({ type, cause }: DeckEvent): readonly NoticeKind[] {
+  return Object.hasOwn(ENDS, type) && cause !== 'restart' ? ENDS[type] : []
 }
 
 /** @returns oldest first */

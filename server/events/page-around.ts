@@ -29,7 +29,8 @@ export function eventsAround (history: History,
   )
 }
 
-/** `ms`: from the subject to something else. Returns `12 s before`. */
+/** `ms`: from the subject to something else. Returns `12 s before`, `8 ms after`. */
 function offsetOf (ms: number): string {
-  return Math.abs(ms) < 1000 ? 'same time' : `${formatDuration(Math.abs(ms))} ${ms < 0 ? 'before' : 'after'}`
+  const apart = Math.abs(ms)
+  return `${apart < 1000 ? `${apart} ms` : formatDuration(apart)} ${ms < 0 ? 'before' : 'after'}`
 }

@@ -3,7 +3,7 @@ import { count } from '../words/health.ts'
 import type { ShownEvent } from './page-shown-event.ts'
 import type { EventQuery } from '../../db/event-search.ts'
 
-/** Folds routine events of the history into one row that can be opened. */
+/** Folds routine events of the history, and crashes that repeat, into one row that can be opened. */
 type History = Pick<import('../../db/history.ts').History, 'page'>
 type Page = ReturnType<History['page']>
 /** `events` of a fold: the newest of them; `types`: of all of them */
@@ -22,6 +22,13 @@ const DEEDS: Readonly<Record<string, string>> = Object.freeze({ 'worker.ready': 
   'worker.exited': 'ended as planned', 'worker.draining': 'began to drain', 'worker.forked': 'were forked',
   'worker.online': 'came online', 'worker.listening': 'began to listen' })
 
+/** Neither tells of workers; `one`, `many`: of such events. */
+const OTHERS: Readonly<Record<string, [one: string, many: string]>> = Object.freeze({
+  'rollout.step': ['rollout step', 'rollout steps'],
+  'job.started': ['job run began', 'job runs began'],
+  'job.succeeded': ['job run succeeded', 'job runs succeeded'],
+  'access.used': ['use of access', 'uses of access']
+})
 /** Sign-ins would crowd out what else happens. Their row says who it was. */
 const SIGN_IN = 'access.signed-in'
 const MAX_NAMED = 3
@@ -55,16 +62,43 @@ function readRoutine (history: History, query: EventQuery): Page {
 
 /** `events`: newest first */
 export function foldEvents<E extends ShownEvent> (events: E[]): Row<E>[] {
-  const runs: { isRoutine: boolean, events: E[] }[] = []
-  for (const event of events) {
-    const isRoutine = isRoutineEvent(event)
-    const last = runs.at(-1)
-    if (isRoutine && last?.isRoutine) last.events.push(event)
-    else runs.push({ isRoutine, events: [event] })
+  const rows: Row<E>[] = []
+  for (let at = 0; at < events.length;) {
+    const loop = crashLoopAt(events, at)
+    const run = loop ?? events.slice(at, endOfRun(events, at))
+    rows.push(...loop ? [toFold(run, loopText(run))] : run.length >= MIN_EVENTS ? [toFold(run)] : toSingleRows(run))
+    at += run.length
   }
-  return runs.flatMap(({ isRoutine, events }) =>
-    isRoutine && events.length >= MIN_EVENTS ? [toFold(events)] : toSingleRows(events)
-  )
+  return rows
+}
+
+/** @returns where the routine events end that begin here, or the one event that is none */
+function endOfRun (events: readonly ShownEvent[], at: number): number {
+  let end = at
+  while (end < events.length && isRoutineEvent(events[end]) && crashGroupOf(events[end]) === null) end++
+  return Math.max(end, at + 1)
+}
+
+/** The crashes of one group that follow each other from here, with the starts between them. Null: fewer than a few. */
+function crashLoopAt<E extends ShownEvent> (events: E[], at: number): E[] | null {
+  const group = crashGroupOf(events[at])
+  if (group === null) return null
+  let [end, crashes] = [at, 0]
+  for (let next = at; next < events.length; next++) {
+    const event = events[next]
+    if (crashGroupOf(event) === group) [end, crashes] = [next + 1, crashes + 1]
+    else if (!(event.type === 'worker.restarted' || (Object.hasOwn(DEEDS, event.type) && isRoutineEvent(event)))) break
+  }
+  return crashes >= MIN_EVENTS ? events.slice(at, end) : null
+}
+
+function crashGroupOf ({ type, detail }: ShownEvent): number | null {
+  return type === 'worker.exited' && detail?.crashGroup !== undefined ? Number(detail.crashGroup) : null
+}
+
+function loopText (events: ShownEvent[]): string {
+  const crashes = events.filter((event) => crashGroupOf(event) !== null)
+  return `${crashes.length} crashes of the same kind, the last: ${crashes[0].sentence}`
 }
 
 export function toSingleRows<E extends ShownEvent> (events: E[]): Row<E>[] {
@@ -75,14 +109,14 @@ function isRoutineEvent ({ type, cause, signal, detail }: Pick<ShownEvent, 'type
   // A worker that was killed or still had connections did not end as planned.
   if (type === 'worker.exited')
     return isOneOf(PLANNED_CAUSES, cause) && signal !== 'SIGKILL' && detail?.endedConnections === undefined
-  return type === 'rollout.step' || type === SIGN_IN || Object.hasOwn(DEEDS, type)
+  return type === SIGN_IN || Object.hasOwn(DEEDS, type) || Object.hasOwn(OTHERS, type)
 }
 
 /** @returns its id stays the same while newer events join it */
-function toFold<E extends ShownEvent> (events: E[]): Row<E> {
+function toFold<E extends ShownEvent> (events: E[], summary: string = summaryOf(events)): Row<E> {
   const oldest = events[events.length - 1]
-  return { id: `fold-${oldest.key}`, summary: summaryOf(events), newestAt: events[0].at, oldestAt: oldest.at,
-    count: events.length, types: [...new Set(events.map(({ type }) => type))], events: events.slice(0, MAX_LISTED) }
+  return { id: `fold-${oldest.key}`, summary, newestAt: events[0].at, oldestAt: oldest.at, count: events.length,
+    types: [...new Set(events.map(({ type }) => type))], events: events.slice(0, MAX_LISTED) }
 }
 
 /** @returns `12 workers became ready, 12 were forked` */
@@ -91,12 +125,13 @@ function summaryOf (events: ShownEvent[]): string {
   const deeds = Object.entries(DEEDS).map(([type, deed]) => ({ deed, number: countOf(type) })).filter(({ number }) =>
     number > 0
   )
-  const steps = countOf('rollout.step')
   return [
     ...deeds.map(({ deed, number }, index) =>
       `${index === 0 ? count(number, 'worker') : number} ${number === 1 ? deed.replace('were ', 'was ') : deed}`
     ),
-    ...(steps > 0 ? [count(steps, 'rollout step')] : []),
+    ...Object.entries(OTHERS).map(([type, words]) => ({ words, number: countOf(type) })).filter(({ number }) =>
+      number > 0
+    ).map(({ words, number }) => `${number} ${words[number === 1 ? 0 : 1]}`),
     ...signInsOf(events.filter(({ type }) => type === SIGN_IN))
   ].join(', ')
 }

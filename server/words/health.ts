@@ -77,8 +77,9 @@ export function createHealth (
     notices: Pick<Notices, 'list'>, jobs: { failing: () => readonly { job: string, reason: string }[] } }
 ): (snapshot: Snapshot) => Health {
   return (snapshot) =>
-    describeHealth(snapshot, { crashes: openCrashes(snapshot.release.id, { crashes }), notices: notices.list(),
-      failingJobs: jobs.failing(), reasonsOf: (slots) => crashReasons(slots, { history, crashes }) })
+    describeHealth(snapshot, { crashes: openCrashes(snapshot.release.id, { crashes }),
+      notices: notices.list().filter(({ endedAt }) => endedAt === null), failingJobs: jobs.failing(),
+      reasonsOf: (slots) => crashReasons(slots, { history, crashes }) })
 }
 
 /** Tells whether every wanted worker is ready or has done its work. */

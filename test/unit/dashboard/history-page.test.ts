@@ -65,6 +65,27 @@ test('what goes as it should is one row; what does not, and what was asked for, 
     assert.equal(show(query).rows.length, events.length, query)
 })
 
+test('crashes of one group that follow each other are one row with the newest, whatever started between them', () => {
+  const crash = (id: number, crashGroup: number) =>
+    anEvent({ id, cause: 'crash', message: `worker ${id} crashed`, detail: { crash: id, crashGroup } })
+  const again = (id: number) => anEvent({ id, type: id % 2 ? 'worker.restarted' : 'worker.forked' })
+  const events = [crash(20, 7), again(19), again(18), crash(17, 7), crash(16, 7), again(15), crash(14, 7), crash(13, 8),
+    crash(12, 8), crash(11, 8)]
+  const { rows } = historyModel({ history: aHistory(events), params: new URLSearchParams(), now: NOW })
+  assert.deepEqual(rows.map((row) => row.id ?? row.event.id), ['fold-14', 13, 12, 11])
+  assert.match(rows[0].id === null ? '' : rows[0].summary, /^4 crashes of the same kind, the last: .*20/)
+})
+
+test('runs of jobs that go well are one row, and one that fails is seen', () => {
+  const job = (id: number, type: string) => anEvent({ id, type, message: 'nightly' })
+  const events = [...[9, 8, 7, 6].map((id) => job(id, id % 2 ? 'job.succeeded' : 'job.started')), job(5, 'job.failed')]
+  const { rows } = historyModel({ history: aHistory(events), params: new URLSearchParams(), now: NOW })
+  assert.deepEqual(rows.map((row) => row.id === null ? row.event.id : row.summary), [
+    '2 job runs began, 2 job runs succeeded',
+    5
+  ])
+})
+
 test('a time from which no event is kept any more is told as such', () => {
   const show = (until: string) =>
     views.render('pages/history',

@@ -70,6 +70,23 @@ test('a full disk stays on top once there is room again, with the time at which 
   for (const { endedAt } of [...notices.list(), ...nextNotices().list()]) assert.equal(endedAt, at)
 })
 
+test('a failed deploy is over with the next one that succeeds, and forgotten with the third; a restart proves nothing', (t) => {
+  const { events, notices, nextNotices } = openDeck(t)
+  const succeed = (kind: string, actor = 'ada') =>
+    events.publish({ type: 'rollout.succeeded', cause: kind, actor, detail: { kind, to: 'r6' } })
+  events.publish(FAILED)
+  succeed('restart')
+  assert.deepEqual([notices, nextNotices()].map(({ list }) => list()[0].endedAt), [null, null])
+  const { at } = succeed('deploy')
+  succeed('rollback')
+  for (const { list } of [notices, nextNotices()]) assert.deepEqual(list().map(({ endedAt }) => endedAt), [at])
+  events.publish(FAILED)
+  assert.deepEqual([notices, nextNotices()].map(({ list }) => [list()[0].endedAt, list()[0].count]), [[null, 2], [null,
+    2]])
+  for (let n = 0; n < 3; n++) succeed('deploy')
+  assert.deepEqual([...notices.list(), ...nextNotices().list()], [])
+})
+
 test('no start depends on the history', () => {
   const history = { page () {
     throw new Error('disk I/O error')
