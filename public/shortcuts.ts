@@ -11,7 +11,7 @@ const SEQUENCE_MS = 1500
 const FIELDS = 'input, textarea, select, [contenteditable], [role=application]'
 /** Elements that `j` and `k` go through, in the order of the page. */
 const ROWS =
-  'main :is(.row-link, .feed-text, .rollout-row > summary, .release-what a, .setting-action button, .alert-table a, .access-list button, .logs a.line-time)'
+  'main :is(.row-link, .feed-text, .setting-action button, .alert-table a, .access-list button, .logs a.line-time)'
 
 const KEYS: Readonly<Record<string, () => unknown>> = Object.freeze({ '?': () => openDialog('dialog-shortcuts'),
   '/': focusSearch, j: () => goOn(1), k: () => goOn(-1) })

@@ -23,6 +23,7 @@ import { livePages } from '../dashboard/pages.ts'
 import { dashboardRouter } from '../dashboard/router.ts'
 import { createViews } from '../dashboard/views.ts'
 import { describeApi, openapiResources, type Mount } from '../api/openapi.ts'
+import { comparisonResources } from '../releases/api-comparison.ts'
 import { releaseResources } from '../releases/api.ts'
 import { rolloutResources } from '../rollouts/api.ts'
 import { createExpressApp } from './express-app.ts'
@@ -99,7 +100,8 @@ export function operationsOf (parts: DeckSiteParts, describe: () => object): Mou
       Rollouts: { about: 'Restarts, deploys and rollbacks.', resources: rolloutResources(parts) },
       Fleet: { about: 'The app on other machines, and its rollouts over all of them.',
         resources: { ...fleetResources(parts), ...memberResources(parts), ...fleetCrashResources(parts) } },
-      Releases: { about: 'The code that was deployed.', resources: releaseResources(parts) },
+      Releases: { about: 'The code that was deployed.',
+        resources: { ...releaseResources(parts), ...comparisonResources(parts) } },
       History: { about: 'Events, past and live.',
         resources: { ...eventFeedResources(parts, stream), ...eventCountResources(parts), ...histogramResources(parts),
           ...eventResources(parts) } },

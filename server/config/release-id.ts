@@ -5,3 +5,8 @@ export const RELEASE_ID = /^r([1-9]\d{0,8})$/
 export function releaseNumber (id: string): number {
   return Number(RELEASE_ID.exec(id)?.[1] ?? 0)
 }
+
+/** Tells whether the first of two releases was made after the other */
+export function isNewer (id: string, other: string): boolean {
+  return Number(id.slice(1)) > Number(other.slice(1))
+}

@@ -7,6 +7,7 @@ import { newestMark } from '../vitals/page-chart-news.ts'
 import { crashUrlOf } from '../crashes/page-kinds.ts'
 import { isUnwritten } from '../events/page-gaps.ts'
 import { readable } from './readable-text.ts'
+import { isNewer } from '../config/release-id.ts'
 import { offeredRelease } from '../releases/page-list.ts'
 import { toShownEvent } from '../events/page-shown-event.ts'
 import { silentForApp, silentLines } from '../fleet/page-silent-hosts.ts'
@@ -164,6 +165,14 @@ function highestOf (values: (number | null | undefined)[]): number | null {
   return known.length === 0 ? null : Math.max(...known)
 }
 
+/** By kind of a rollout: a newer release that comes back is no rollback for people. */
+const KINDS = Object.freeze({ deploy: 'Deploy of', rollback: 'Rollback to', redeploy: 'Redeploy of' })
+
+function kindOf ({ kind, from, to }: RolloutView): keyof typeof KINDS {
+  if (kind !== 'rollback') return 'deploy'
+  return to !== null && isNewer(to, from) ? 'redeploy' : 'rollback'
+}
+
 /** `sources`: both are needed for a held rollout */
 export function toRollout (rollout: RolloutView,
   { history, isProgram = false }: { history?: Pick<History, 'page'>, isProgram?: boolean } = {})
@@ -175,10 +184,10 @@ export function toRollout (rollout: RolloutView,
   return { ...rollout, title: rolloutTitle(rollout),
     name: rollout.kind === 'restart'
       ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers')
-      : `${rollout.kind === 'rollback' ? 'Rollback to' : 'Deploy of'} ${rollout.to ?? 'a new release'}`, outcome,
-    waiting: waitingText(rollout), hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
+      : `${KINDS[kindOf(rollout)]} ${rollout.to ?? 'a new release'}`, outcome, waiting: waitingText(rollout),
+    hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
     tookMs: msBetween(rollout.startedAt, rollout.finishedAt ?? stoppedAt),
-    beside: rollout.state === 'held'
+    beside: rollout.state === 'held' || (isCanary && outcome === null)
       ? toBeside(rollout, { crashesOfOld: crashesOfOld(history, rollout), isProgram })
       : null, controls: outcome ? [] : controlsOf(rollout),
     steps: rollout.steps.map((step) => ({ ...step, badge: badgeOf(step, { isCanary, isOver: outcome !== null }),
@@ -199,10 +208,10 @@ type BesideRow = { name: string, canary: string, baseline: string, isWorse: bool
 /** New workers beside old ones, so that an operator can decide. `crashesOfOld`: null: unknown. */
 function toBeside ({ comparison, verdicts, crashes, strategy }: RolloutView,
   { crashesOfOld, isProgram }: { crashesOfOld: number | null, isProgram: boolean }
-): { at: string | null, rows: BesideRow[] } {
+): { at: string | null, isQuiet: boolean, rows: BesideRow[] } {
   const last = comparison ?? verdicts?.at(-1) ?? null
   const isUncounted = isProgram && !last?.canary.requests && !last?.baseline.requests
-  return { at: last?.at ?? null,
+  return { at: last?.at ?? null, isQuiet: !isUncounted && !last?.canary.requests,
     rows: [...(isUncounted ? [] : besideInRequests(last, strategy)), { name: 'Crashes', canary: String(crashes ?? 0),
       baseline: numberText(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }] }
 }
@@ -250,14 +259,16 @@ function controlsOf (
   { state, pausedIn }: RolloutView
 ): { action: string, label: string, className: string, isConfirmed: boolean }[] {
   if (state === 'rolling-back') return []
-  const abort = { action: 'abort', label: 'Abort', className: state === 'held' ? 'primary' : '', isConfirmed: true }
-  const promote = (pausedIn ?? state) === 'canary'
-    ? [{ action: 'promote', label: 'Promote', className: '', isConfirmed: true }]
+  const isCanary = (pausedIn ?? state) === 'canary'
+  const abort = { action: 'abort', label: 'Abort', className: state === 'held' ? 'primary' : isCanary ? 'danger' : '',
+    isConfirmed: true }
+  const promote = isCanary
+    ? [{ action: 'promote', label: 'Promote', className: state === 'held' ? '' : 'primary', isConfirmed: true }]
     : []
   if (state === 'held')
     return [abort, { action: 'retry', label: 'Retry', className: '', isConfirmed: false }, ...promote]
   const pauseOrResume = state === 'paused'
-    ? { action: 'resume', label: 'Resume', className: 'primary', isConfirmed: false }
+    ? { action: 'resume', label: 'Resume', className: isCanary ? '' : 'primary', isConfirmed: false }
     : { action: 'pause', label: 'Pause', className: '', isConfirmed: false }
-  return [pauseOrResume, ...promote, abort]
+  return [...promote, pauseOrResume, abort]
 }

@@ -67,7 +67,7 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
 
   // Deploys
   { path: '/deploys', view: 'deploys', model: deploysModel,
-    fragments: ['actions', 'build', 'rollout', 'verdicts', 'rollouts', 'releases'] },
+    fragments: ['actions', 'build', 'rollout', 'verdicts', 'deploys'] },
   { path: '/deploys/preview', view: 'preview', model: previewModel },
   { path: '/rollouts/:id', view: 'rollout', model: rolloutPageModel, follow: followRollout,
     fragments: ['rollout-head', 'rollout-facts', 'rollout-graphs', 'rollout-slots', 'rollout-moments'] },

@@ -14,15 +14,15 @@ import { manualIndex, manualPage, manualPages } from '../manual.ts'
 import { createCaller, type Ask, type Caller } from './caller.ts'
 import { changeTools, type Groups } from './changes.ts'
 import * as texts from './texts.ts'
-import { changesOf, changeText, COLUMNS, levelsOf, tableOf, type Levels } from './vitals-story.ts'
+import { changesOf, changeText, COLUMNS, tableOf } from './vitals-story.ts'
 import type { Confirmations } from './confirmations.ts'
 import type { ShownTool, Tools } from './protocol.ts'
 import type { OpenRequests, Status } from '../api/cluster.ts'
-import type { Preview, Setting } from '../api/shapes.ts'
+import type { Setting } from '../api/shapes.ts'
 import type { CrashGroup } from '../crashes/api.ts'
 import type { Diagnostics } from '../diagnostics/api.ts'
 import type { Event } from '../events/api.ts'
-import type { KeptRelease } from '../releases/api.ts'
+import type { Comparison } from '../releases/api-comparison.ts'
 import type { Series } from '../vitals/api.ts'
 
 /**
@@ -52,10 +52,6 @@ type Site = { takesApp: boolean, version: string, now: () => number, groups: () 
   report: (error: unknown) => void }
 
 const MINUTE_MS = 60_000
-/** The first figures of a release say little about it. */
-const WARM_UP_MS = 30_000
-/** So much time before and after a release is compared. */
-const COMPARED_MS = 15 * MINUTE_MS
 const POLL_MS = 200
 const FEW_STEPS = 60
 const CHECKED_BY_API = new Set(['pattern', 'anyOf', 'examples', 'maxLength', 'minLength', 'propertyNames'])
@@ -224,7 +220,7 @@ function readTools (now: () => number): Record<string, Tool> {
       description:
         'What one release brought: commit, packages, variables and files that differ (the files for operators), figures of 15 minutes before and after it took over, crashes that are new in it. ' +
         'Without arguments: the running release and the one before.', role: 'viewer',
-      input: z.strictObject({ from: RELEASE, to: RELEASE }), run: (api, given) => compareReleases(api, given, now) },
+      input: z.strictObject({ from: RELEASE, to: RELEASE }), run: compareReleases },
 
     rollouts: { title: 'Rollouts',
       description:
@@ -299,45 +295,11 @@ function knownPage (name: string): string {
   return text
 }
 
-async function compareReleases (api: Caller, { from, to }: { from?: string, to?: string }, now: () => number) {
-  const { items } = await api.get<{ items: KeptRelease[] }>('/releases', { limit: 50 })
-  const served = items.flatMap(({ servedAt, ...release }) => servedAt === null ? [] : [{ ...release, servedAt }]).sort((
-    a,
-    b
-  ) => a.servedAt < b.servedAt ? 1 : -1)
-  const newer = await releaseOf(to, served[0], 'No release has served yet: name one as "to"')
-  const older = await releaseOf(from,
-    served.find(({ id, servedAt }) => id !== newer.id && newer.servedAt !== null && servedAt < newer.servedAt),
-    `No release that is known has served before ${newer.id}: name one as "from"`)
-  const [before, after] = [await figuresOf(older, { atEnd: true }), await figuresOf(newer, { atEnd: false })]
-  const { items: crashes } = await api.get<{ items: CrashGroup[] }>('/crashes', { release: newer.id, limit: 20 })
-  const difference = await api.change<Preview>({ method: 'POST', path: '/rollouts/preview',
-    body: { kind: 'rollback', release: older.id } }).catch(() => null)
-  return texts.comparisonStory({ older, newer, before, after,
-    crashes: crashes.filter(({ firstRelease }) => firstRelease === newer.id),
-    difference: difference?.from === newer.id ? difference : null })
-
-  /** `problem`: where there is none */
-  async function releaseOf (id: string | undefined, usual: KeptRelease | undefined, problem: string) {
-    if (id !== undefined) return await api.get<KeptRelease>(`/releases/${id}`)
-    if (!usual) throw new DeckError('not-possible', problem)
-    return usual
-  }
-
-  /** @returns of its last 15 minutes, or of its first ones */
-  async function figuresOf ({ servedAt }: KeptRelease, { atEnd }: { atEnd: boolean }): Promise<Levels | null> {
-    if (servedAt === null) return null
-    const next = served.findLast((each) => each.servedAt > servedAt)
-    const end = next ? Date.parse(next.servedAt) : now()
-    const start = Date.parse(servedAt)
-    const warm = start + Math.min(WARM_UP_MS, (end - start) / 4)
-    const [since, until] = atEnd && next
-      ? [Math.max(warm, end - COMPARED_MS), end]
-      : [warm, Math.min(end, warm + COMPARED_MS)]
-    const series = await api.get<Series>('/vitals', { since: isoOf(since), until: isoOf(until), slots: 'none',
-      columns: COLUMNS }).catch(() => null)
-    return series && series.time.length > 0 ? levelsOf(series) : null
-  }
+async function compareReleases (api: Caller, { from, to }: { from?: string, to?: string }) {
+  const newer = to ?? (await api.get<Status>('/status')).release.id
+  const compared = await api.get<Comparison>(`/releases/${newer}/compare`, { from })
+  const { items } = await api.get<{ items: CrashGroup[] }>('/crashes', { release: newer, limit: 20 })
+  return texts.comparisonStory(compared, items.filter(({ firstRelease }) => firstRelease === newer))
 }
 
 async function openRequests (api: Caller, worker?: string) {

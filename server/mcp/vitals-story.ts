@@ -73,10 +73,6 @@ export function tableOf (
   return { columns: ['at', ...FIGURES.map(({ name }) => name)], rows }
 }
 
-export function levelsOf ({ time, cluster }: Pick<Series, 'time' | 'cluster'>): Levels {
-  return mediansOf(cluster, 0, time.length)
-}
-
 function mediansOf (cluster: Series['cluster'], from: number, to: number): Levels {
   return Object.fromEntries(
     FIGURES.map(({ name }) => [name, shortNumber(median((cluster[name] ?? []).slice(from, to)))])

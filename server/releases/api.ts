@@ -10,7 +10,7 @@ import { RUN, RELEASE, SETBACK } from '../api/shapes.ts'
 import type { Deck } from '../deck.ts'
 
 export type KeptRelease = z.infer<typeof KEPT_RELEASE>
-const KEPT_RELEASE = RELEASE.extend({
+export const KEPT_RELEASE = RELEASE.extend({
   outcome: z.enum(['succeeded', 'failed', 'rolled-back']).nullable().describe(
     'the outcome of its last successful deploy, or of its last deploy; null: it is still running'
   ),
@@ -40,7 +40,7 @@ const REF = z.strictObject({ name: z.string(), kind: z.enum(['branch', 'tag']), 
   at: TIME.describe('when the commit, or a tag with a message, was made'),
   subject: z.string().describe('the first line of the message of the commit') }).meta({ id: 'Ref' })
 
-const RELEASE_PARAMETER = { release: RELEASE_NAME.describe('a release such as r12') }
+export const RELEASE_PARAMETER = { release: RELEASE_NAME.describe('a release such as r12') }
 
 export function releaseResources (
   { deck }: { deck: Pick<Deck, 'releases' | 'deployCommit'> }
@@ -81,7 +81,8 @@ export function releaseResources (
   }
 }
 
-function parseRelease (text: string) {
+/** @throws {DeckError} invalid-id */
+export function parseRelease (text: string) {
   if (RELEASE_ID.test(text)) return text
   throw new DeckError('invalid-id',
     `release: expected an id such as r12, received ${JSON.stringify(text.slice(0, 80))}`)

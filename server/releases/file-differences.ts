@@ -13,6 +13,7 @@ type Parts = { left: readonly string[], data: string }
 
 /** A folder with more files is not listed: it may be the home folder of somebody. */
 const MAX_FILES = 20_000
+const MAX_NAMED = 20
 /** More is not read to compare contents. */
 const MAX_READ_BYTES = 64 * 1024 * 1024
 const READ_AT_ONCE = 16
@@ -74,6 +75,18 @@ export async function differencesBetween (from: string, to: string, parts: Parts
   } catch {
     return null
   }
+}
+
+/** Only so many are named. */
+export function shownFiles (
+  { added, changed, removed }: Differences
+): { added: number, changed: number, removed: number,
+  items: { name: string, change: 'added' | 'changed' | 'removed' }[] }
+{
+  const named = (names: string[], change: 'added' | 'changed' | 'removed') =>
+    names.slice(0, MAX_NAMED).map((name) => ({ name, change }))
+  return { added: added.length, changed: changed.length, removed: removed.length,
+    items: [...named(changed, 'changed'), ...named(added, 'added'), ...named(removed, 'removed')].slice(0, MAX_NAMED) }
 }
 
 /** `names`: what has changed is in both */

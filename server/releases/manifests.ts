@@ -54,6 +54,13 @@ export function createManifests ({ dataDir, catalogue, onError }: {
       return before && now && differencesOf(before, stampsOf(now))
     },
 
+    /** How the files of two releases of one folder differed when each was deployed. Returns null: it is not known. */
+    async between (one: Pick<Release, 'id'>, other: Pick<Release, 'id'>): Promise<Differences | null> {
+      await turn
+      const [before, now] = await Promise.all([readManifest(one.id), readManifest(other.id)])
+      return before && now && differencesOf(before, now)
+    },
+
     /** Removes the manifests of releases that are not known. @returns never rejects */
     async prune (): Promise<void> {
       const names = await readdir(folder).catch(() => [])

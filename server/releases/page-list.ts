@@ -1,3 +1,4 @@
+import { isNewer } from '../config/release-id.ts'
 import { changesOf } from './page-comparison.ts'
 import type { Deck, ReleaseView } from '../deck.ts'
 import type { Tone } from '../events/kinds.ts'
@@ -33,13 +34,15 @@ export function releaseRows (releases: ReleaseView[], status: Status) {
 export function toReleaseRow (release: ReleaseView, status: Status) {
   const isCurrent = release.id === status.release.id
   const isRolledBack = release.setback?.outcome === 'rolled-back'
-  const canReturn = release.servedAt !== null && !isCurrent && release.changedInPlace?.kind !== 'code'
+  const wasDeployed = release.servedAt !== null || release.outcome !== null
+  const canReturn = wasDeployed && !isCurrent && release.changedInPlace?.kind !== 'code'
   return {
     ...release,
     isCurrent,
     canReturn,
-    // A release that was rolled back is one click further away: its own page offers it.
-    isOffered: canReturn && !isRolledBack,
+    returns: isNewer(release.id, status.release.id) ? `Redeploy ${release.id}` : `Roll back to ${release.id}`,
+    // A release that was rolled back is one click further away: the list of deploys offers it.
+    isOffered: canReturn && release.servedAt !== null && !isRolledBack,
     workers: { running: status.workers.filter(({ pid, release: id }) => pid !== null && id === release.id).length,
       all: status.workers.filter(({ pid }) => pid !== null).length },
     marks: [...currentMarks(release, status), ...pastMarks(release), ...hasOtherFiles(release) ? [CHANGED] : []],
@@ -50,7 +53,7 @@ export function toReleaseRow (release: ReleaseView, status: Status) {
 }
 
 function currentMarks ({ id, isLastGood, changedInPlace }: ReleaseView, { release, rollout }: Status): Mark[] {
-  if (id === release.id) return [{ label: 'current', tone: 'ok' }]
+  if (id === release.id) return [{ label: 'runs now', tone: 'ok' }]
   if (id === rollout?.to) {
     if (rollout.state === 'rolling-back') return [{ label: 'rolling back', tone: 'warn' }]
     return [rollout.state === 'held' ? { label: 'held', tone: 'bad' } : { label: 'rolling out', tone: 'info' }]

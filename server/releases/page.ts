@@ -1,8 +1,9 @@
 import { capitalised } from '../../public/format.ts'
 import { lastRollout } from '../rollouts/api.ts'
-import { RELEASE_ID } from '../config/release-id.ts'
+import { isNewer, RELEASE_ID } from '../config/release-id.ts'
 import { DeckError } from '../errors.ts'
 import { count } from '../words/health.ts'
+import { baseOf, knownBase } from './api-comparison.ts'
 import { comparisonOf, crashesOn } from './page-comparison.ts'
 import { blockedReason, toRollout } from '../dashboard/overview.ts'
 import { readOr } from '../dashboard/read-or.ts'
@@ -23,7 +24,7 @@ const SHOWN_HOLDERS = 3
 const MODES: Readonly<Record<string, string>> = Object.freeze({ live: 'runs in its folder, nothing is copied',
   symlink: 'the target of a symbolic link', path: 'a folder that the deploy named', folder: 'a copy of the folder' })
 
-type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'crashes'>
+type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'crashes' | 'vitals'>
 type History = Pick<import('../../db/history.ts').History, 'rollouts' | 'rollout' | 'page'>
 type Asked = { deck: Deck, history: History, id: string, now: () => number, can?: Powers }
 
@@ -33,8 +34,8 @@ type Asked = { deck: Deck, history: History, id: string, now: () => number, can?
  */
 export async function releasePageModel ({ deck, ...asked }: Asked) {
   const model = releaseModel({ deck, ...asked })
-  return { ...model,
-    comparison: model.base === null ? null : await comparisonOf({ deck, from: model.base, to: model.release.id }) }
+  const { base: from, now, release: { id: to } } = model
+  return { ...model, comparison: from === null ? null : await comparisonOf(deck, { from, to, now, can: asked.can }) }
 }
 
 /** Its comparison does not change. */
@@ -121,10 +122,11 @@ function memoryOf (history: History, id: string) {
  * @throws {DeckError} not-found
  */
 export async function rollbackModel (
-  { deck, history, id, now }: { deck: Deck, history: Pick<History, 'rollouts'>, id: string, now: () => number }
+  { deck, history, id, now, can }: { deck: Deck, history: Pick<History, 'rollouts'>, id: string, now: () => number,
+    can?: Powers }
 ) {
   const snapshot = deck.snapshot()
-  const comparison = await comparisonOf({ deck, from: snapshot.release.id, to: requireReleaseId(id) })
+  const comparison = await comparisonOf(deck, { from: snapshot.release.id, to: requireReleaseId(id), now: now(), can })
   return { now: now(), blocked: blockedReason(snapshot), lastRollout: lastRollout(deck, history), comparison,
     release: toReleaseRow(comparison.to, snapshot), crashes: crashesOn(deck, id) }
 }
@@ -134,38 +136,31 @@ export async function rollbackModel (
  * @throws {DeckError} not-found
  */
 export async function compareModel (
-  { deck, id: named, params, now }: { deck: Deck, id: string, params: URLSearchParams, now: () => number }
+  { deck, id: named, params, now, can }: { deck: Deck, id: string, params: URLSearchParams, now: () => number,
+    can?: Powers }
 ) {
-  const id = named || String(params.get('to') ?? '')
-  const from = requireReleaseId(params.get('from') || baseOf(deck, deck.releases.get(requireReleaseId(id))))
-  const comparison = await comparisonOf({ deck, from, to: id })
+  const picks = picksOf(params)
+  const id = named || (picks?.to ?? String(params.get('to') ?? ''))
+  const from = requireReleaseId(
+    picks?.from ?? (params.get('from') || baseOf(deck, deck.releases.get(requireReleaseId(id))))
+  )
+  const comparison = await comparisonOf(deck, { from, to: id, now: now(), can })
   return { now: now(), comparison, picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }),
     crashes: { from: crashesOn(deck, from), to: crashesOn(deck, id) } }
 }
 
-/** @returns what it is compared with: the one before it, else the one that runs */
-export function baseOf (deck: Deck, release: ReleaseView): string {
-  return knownBase(deck, release) ?? deck.snapshot().release.id
-}
-
-/** Null: it is the first one that is kept */
-function knownBase ({ releases }: Deck, { id, changed }: ReleaseView): string | null {
-  // A list looks at the files of all of its releases.
-  const before = changed && readOr(() => releases.get(changed.from), null)
-  if (before) return before.id
-  const older = releases.list({ limit: COMPARABLE }).items.filter((each) => numberOf(each) < numberOf({ id })).sort((
-    one,
-    other
-  ) => numberOf(other) - numberOf(one))
-  return older[0]?.id ?? null
-}
-
-function numberOf ({ id }: { id: string }) {
-  return Number(id.slice(1))
+/** Two that were ticked in a list, the older one first. Returns null: none was @throws {DeckError} invalid-query */
+function picksOf (params: URLSearchParams): { from: string, to: string } | null {
+  const picks = params.getAll('pick')
+  if (!params.has('pick')) return null
+  if (picks.length !== 2)
+    throw new DeckError('invalid-query', `pick: expected two releases to compare, received ${picks.length}`)
+  const [from, to] = picks.map(requireReleaseId).sort((a, b) => isNewer(a, b) ? 1 : -1)
+  return { from, to }
 }
 
 /** The choices of two releases to compare. */
-export function pickerOf (releases: ReleaseView[],
+function pickerOf (releases: ReleaseView[],
   { from, to }: { from?: string, to?: string } = {}
 ): { from: string | undefined, to: string | undefined, choices: { id: string, label: string }[] } {
   const choices = releases.map(({ id, git, package: about, note }) => ({ id,

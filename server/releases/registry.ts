@@ -43,7 +43,7 @@ export async function openReleases (services: ReleaseServices) {
   return {
     ...launches.shown,
     ...returns,
-    ...createShownReleases(stock),
+    ...createShownReleases(stock, () => partsLeftOut(launches.latest().config)),
     readKept: catalogue.readKept,
     close: manifests.close,
     save: catalogue.save,

@@ -1,6 +1,7 @@
 import { caveatText, changeText } from '../lifecycle/drift.ts'
 import { changesBetween } from './changes.ts'
 import { commitsBetween } from './commits.ts'
+import { differencesBetween, shownFiles, type Differences } from './file-differences.ts'
 import type { Drift, Release } from '../lifecycle/state.ts'
 import type { Item } from './catalogue.ts'
 import type { Stock } from './stock.ts'
@@ -9,7 +10,11 @@ import type { Stock } from './stock.ts'
 const LOOK_AGAIN_MS = 2000
 
 /** The releases as people see them: without arguments, which are never shown. */
-export function createShownReleases ({ catalogue, inPlace, inherited, current, used, now }: Stock) {
+export function createShownReleases (
+  { catalogue, inPlace, manifests, dataDir, inherited, current, used, now }: Stock,
+  /** parts of a folder that are no part of a release */
+  left: () => string[]
+) {
   /** How the files of each release have changed, as the list has last seen it, and when, wall time. */
   const looks: WeakMap<Item, { at: number, change: Drift | null }> = new Map()
 
@@ -30,16 +35,26 @@ export function createShownReleases ({ catalogue, inPlace, inherited, current, u
 
     /**
      * Tells how one release differs from another. Of variables it tells only the names.
-     * @returns `commits`: null: unknown
+     * @returns `commits`, `files`: null: unknown
      * @throws {DeckError} not-found
      */
     async compare (from: string,
       to: string
-    ): Promise<{ changed: NonNullable<Release['changed']>, commits: Awaited<ReturnType<typeof commitsBetween>> }> {
+    ): Promise<
+      { changed: NonNullable<Release['changed']>, commits: Awaited<ReturnType<typeof commitsBetween>>,
+        files: ReturnType<typeof shownFiles> | null }
+    > {
       const [before, after] = [catalogue.mustFind(from), catalogue.mustFind(to)]
-      return { changed: changesBetween(before, after),
-        commits: await commitsBetween(before.release, after.release, inherited) }
+      const [commits, files] = await Promise.all([commitsBetween(before.release, after.release, inherited),
+        filesBetween(before.release, after.release)])
+      return { changed: changesBetween(before, after), commits, files: files && shownFiles(files) }
     }
+  }
+
+  /** Of releases that run from one folder it is only known what was there when each was deployed. */
+  function filesBetween (before: Release, after: Release): Promise<Differences | null> {
+    if (before.path === after.path) return manifests.between(before, after)
+    return differencesBetween(before.path, after.path, { left: left(), data: dataDir.folder })
   }
 
   function use () {

@@ -3,31 +3,88 @@ import { parseFields } from '../api/input.ts'
 import { lastRollout } from './api.ts'
 import { blockedReason, runsProgram, toRollout } from '../dashboard/overview.ts'
 import { readOr } from '../dashboard/read-or.ts'
-import { baseOf, pickerOf } from '../releases/page.ts'
 import { releaseRows } from '../releases/page-list.ts'
+import type { Status } from '../deck.ts'
+import type { RolloutView } from '../lifecycle/rollout/record.ts'
 
-/** The page about deploys. */
+/** The page about deploys: one list of what was rolled out, and of the releases that never were. */
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'crashes' | 'jobs'>
 type History = Pick<import('../../db/history.ts').History, 'rollouts' | 'page'>
+type Release = ReturnType<typeof releaseRows>[number]
+type Rollout = ReturnType<typeof toRollout>
 
 const PAGE_SIZE = 25
 const KNOWN = 100
-const LISTED = 20
 
 export function deploysModel (
   { deck, history, params, now }: { deck: Deck, history: History, params: URLSearchParams, now: () => number }
 ) {
   const snapshot = deck.snapshot()
   const { cursor } = parseFields(PAGE_QUERY, params).values
+  const isFirstPage = cursor === undefined
   const { items, next } = readOr(() => history.rollouts({ limit: PAGE_SIZE, cursor }), { items: [], next: null })
-  const releases = readOr(() => deck.releases.list({ limit: KNOWN }).items, [])
-  const past = items.filter(({ id }) => id !== snapshot.rollout?.id).map((rollout) => toRollout(rollout))
+  const releases = readOr(() => deck.releases.list({ limit: KNOWN }).items, null)
   return { now: now(), snapshot, blocked: blockedReason(snapshot), lastRollout: lastRollout(deck, history),
-    build: deck.jobs.building(), isFirstPage: cursor === undefined,
-    rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history, isProgram: runsProgram(snapshot) }) : null, past,
-    releases: releaseRows(releases, snapshot).slice(0, LISTED),
-    picker: pickerOf(releases, { from: readOr(() => baseOf(deck, deck.releases.get(snapshot.release.id)), undefined),
-      to: snapshot.release.id }),
-    links: { next: next === null ? null : `/deploys?cursor=${next}`,
-      newest: cursor === undefined ? null : '/deploys' } }
+    build: deck.jobs.building(), isFirstPage,
+    rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history, isProgram: runsProgram(snapshot) }) : null,
+    isUnreadable: releases === null,
+    deploys: deployRows({ rollouts: items, releases: releaseRows(releases ?? [], snapshot), isFirstPage, snapshot }),
+    links: { next: next === null ? null : `/deploys?cursor=${next}`, newest: isFirstPage ? null : '/deploys' } }
+}
+
+/**
+ * What was rolled out, newest first, each with its release where that is kept; on the first page the releases too that
+ * no rollout has brought.
+ */
+export function deployRows ({ rollouts, releases, isFirstPage, snapshot }: {
+  /** newest first */
+  rollouts: RolloutView[],
+  releases: Release[],
+  isFirstPage: boolean,
+  snapshot: Pick<Status, 'rollout'>
+}) {
+  const over = rollouts.filter(({ id }) => id !== snapshot.rollout?.id).map((rollout) => toRollout(rollout))
+  const shown: Set<string> = new Set()
+  let isOvertaken = !isFirstPage
+  const deployed = over.map((rollout) => {
+    const release = releases.find(({ id }) => id === (rollout.to ?? rollout.from)) ?? null
+    const row = toRow({ rollout, release, isOvertaken, isFirst: release !== null && !shown.has(release.id) })
+    if (release) shown.add(release.id)
+    isOvertaken ||= rollout.state === 'succeeded'
+    return row
+  })
+  const others = isFirstPage
+    ? releases.filter(({ id, rollout }) => !shown.has(id) && (rollout === null || rollout === snapshot.rollout?.id))
+    : []
+  return [...others.map((release) => toRow({ rollout: null, release, isOvertaken: false, isFirst: true })), ...deployed]
+    .sort((a, b) => Date.parse(b.at) - Date.parse(a.at))
+}
+
+/** Of a release of which no rollout is kept. */
+function standingOf ({ isCurrent, servedAt, inUse }: Release): string {
+  if (isCurrent) return 'Runs since the start'
+  return servedAt !== null ? 'Has served' : inUse ? 'On its way' : 'Not deployed'
+}
+
+/** `isOvertaken`: a later rollout has succeeded; `isFirst`: no newer row is about this release */
+function toRow (
+  { rollout, release, isOvertaken, isFirst }: { rollout: Rollout | null, release: Release | null, isOvertaken: boolean,
+    isFirst: boolean }
+) {
+  const verdict = rollout?.verdicts?.at(-1) ?? null
+  const id = release?.id ?? rollout?.to ?? null
+  return {
+    key: rollout ? `rollout-${rollout.id}` : `release-${id}`,
+    id,
+    rollout,
+    release: isFirst ? release : null,
+    isKept: release !== null,
+    about: release,
+    at: rollout?.finishedAt ?? rollout?.startedAt ?? String(release?.deployedAt ?? release?.createdAt),
+    // What is past is no alarm.
+    tone: rollout === null || (isOvertaken && rollout.state !== 'succeeded') ? 'idle' : rollout.outcome?.tone ?? 'info',
+    said: rollout || !release ? null : standingOf(release),
+    verdict,
+    figures: verdict && verdict.canary.requests > 0 ? verdict : null
+  }
 }

@@ -1,16 +1,15 @@
 import { DeckError, errorCode } from '../errors.ts'
 import { strategyOf, strategyText, type StrategyWish } from '../lifecycle/rollout/strategy.ts'
+import { shownFiles } from '../releases/file-differences.ts'
 import type { Preview, Strategy } from '../api/shapes.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Supervisor } from '../cluster/supervisor.ts'
 import type { Releases } from '../releases/registry.ts'
 import type { History } from '../../db/history.ts'
 import type { Jobs } from '../jobs/jobs.ts'
-import type { Differences } from '../releases/file-differences.ts'
 
 /** These refusals of a rollout end by themselves, and whoever has made a release of a commit waits for that. */
 const BUSY = ['rollout-running', 'starting']
-const MAX_FILES = 20
 const MAX_LAST = 3
 
 /** Tells whether a rollout only has to wait */
@@ -87,11 +86,4 @@ function extraOf ({ order, surge, canary }: Strategy,
   const extraWorkers = Math.max(canary?.workers ?? 0, order === 'start-first' ? Math.min(surge, workers) : 0)
   const sizes = rows.flatMap(({ vitals }) => vitals?.rssBytes ?? [])
   return { extraWorkers, extraBytes: sizes.length > 0 ? extraWorkers * Math.max(...sizes) : null }
-}
-
-function shownFiles ({ added, changed, removed }: Differences): Preview['files'] {
-  const named = (names: string[], change: 'added' | 'changed' | 'removed') =>
-    names.slice(0, MAX_FILES).map((name) => ({ name, change }))
-  return { added: added.length, changed: changed.length, removed: removed.length,
-    items: [...named(changed, 'changed'), ...named(added, 'added'), ...named(removed, 'removed')].slice(0, MAX_FILES) }
 }

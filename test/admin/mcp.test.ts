@@ -137,7 +137,7 @@ test('every tool that reads answers, and refuses arguments that it does not know
   for (const name of await toolNames(admin)) {
     const { isError, text } = await call(admin, name, name === 'crash' ? { id: 1 } : {})
     if (name === 'compare_releases')
-      assert.match(text, /^No release that is known has served before r1: name one as "from"/)
+      assert.match(text, /^No release from before r1 is kept: name one as "from"/)
     else assert.equal(isError, false, `${name}: ${text}`)
     const wrong = await call(admin, name, { nothing: 1 })
     assert.deepEqual([wrong.isError, /nothing: expected .*\(invalid-argument\)$/.test(wrong.text)], [true, true],

@@ -7,7 +7,7 @@ test('the page of profiles says what ran, what a release has changed, and where 
   const { visit, deck, api } = await startAdmin(t)
   const read = async (path: string) => (await visit(path)).text
   assert.match(await read('/profiles'),
-    /Continuous profiling is off.*href="\/settings\?q=profiling">Switch it on.*diagnostics\.profiling/s)
+    /Continuous profiling is off.*action="\/actions\/changeConfig".*name="value" value="on".*>Switch it on</s)
 
   const slice = <T extends object>(each: T) => ({ slot: 1, name: '', ms: 1000, ...each })
   deck.profiling.items.push(slice({ at: START_MS - 30_000, worker: 2, release: 'r2', busy: '<b>taxOf' }),

@@ -37,8 +37,8 @@ rareTest(
     assert.deepEqual(await page.audit(), [])
     await page.getByRole('button', { name: 'Abort' }).click()
     await page.getByRole('dialog', { name: 'Abort: Deploy of r2?' }).getByRole('button', { name: 'Abort' }).click()
-    await page.locator('.rollout-row', { hasText: 'Deploy of r2 was rolled back' }).waitFor()
-    await page.getByRole('link', { name: 'Timeline of rollout 1' }).click()
+    await page.locator('#rollout-1', { hasText: 'Rolled back' }).waitFor()
+    await page.locator('#rollout-1 .row-link').click()
     await page.getByRole('heading', { name: 'Deploy of r2' }).waitFor()
     assert.deepEqual(
       (await page.locator('.moment strong').allInnerTexts()).filter((label) => !label.startsWith('Release')),
@@ -48,12 +48,12 @@ rareTest(
     assert.match(await page.locator('#slot-story-1').innerText(), /canary · ready after .* · rolled back in/)
     await page.goto(`${deck.adminUrl}/deploys`)
     await untilLive(page)
-    assert.match(await page.locator('.rollout-row').innerText(), /Aborted by the owner's token/)
+    assert.match(await page.locator('#rollout-1').innerText(), /Aborted by the owner's token/)
 
     await deploy()
     await page.getByRole('button', { name: 'Promote' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click()
-    await page.locator('.rollout-row', { hasText: /Deploy of r\d succeeded/ }).waitFor()
+    await page.locator('#rollout-2', { hasText: 'Succeeded' }).waitFor()
     assert.equal(await (await fetch(url)).text(), 'second')
 
     await page.locator('#roll-back-to-r1').click()
@@ -62,8 +62,9 @@ rareTest(
     assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
     await page.getByRole('dialog').getByLabel('Note').fill('not yet')
     await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click()
-    await page.locator('.rollout-row', { hasText: 'Rollback to r1 succeeded' }).waitFor()
-    assert.match(await page.locator('.rollout-row').first().innerText(), /by the owner's token · “not yet”/)
+    await page.locator('#rollout-3', { hasText: /runs now.*Rollback to r1.*Succeeded/s }).waitFor()
+    assert.match(await page.locator('.deploys-table tbody tr').first().innerText(), /“not yet”.*by the owner's token/s)
+    await page.locator('#rollout-2').getByRole('button', { name: /^Redeploy r\d$/ }).waitFor()
     assert.notEqual(await (await fetch(url)).text(), 'second')
     assert.deepEqual(page.problems, [])
   }

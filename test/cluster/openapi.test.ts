@@ -37,9 +37,9 @@ test('every operation answers as the document says, when all goes well and when 
   for (const path of ['/healthz', '/readyz', '/metrics']) await ask('GET', path, undefined, '')
   await ask('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }, '')
   for (const path of ['/openapi.json', '/status', '/notices', '/checks', '/config', '/scale', '/workers',
-    `/workers/${worker}`, `/workers/${worker}/requests`, '/rollouts', '/releases', '/releases/r1', '/events',
-    '/events/1', '/events/counts', '/events/histogram', '/vitals', '/routes', '/logs', '/diagnostics', '/crashes',
-    '/crashes/1']) await ask('GET', path)
+    `/workers/${worker}`, `/workers/${worker}/requests`, '/rollouts', '/releases', '/releases/r1',
+    '/releases/r1/compare?from=r1', '/events', '/events/1', '/events/counts', '/events/histogram', '/vitals', '/routes',
+    '/logs', '/diagnostics', '/crashes', '/crashes/1']) await ask('GET', path)
   const latest = present((await ask('GET', '/crashes/1')).latest)
   assert.match(String(latest.frames.find(({ source }) => source)?.source?.map(({ text }) => text)), /throw/,
     'the lines of a frame of the app')

@@ -331,7 +331,8 @@ function fakeReleases (release: ShownRelease) {
     return { changed: { ...get(to).changed, from: get(from).id },
       commits: { added: { items: [], hasMore: false },
         removed: { items: [{ commit: '89'.repeat(20), at: release.createdAt, author: 'Ada', subject: 'Slower totals' }],
-          hasMore: true } } }
+          hasMore: true } },
+      files: { added: 0, changed: 1, removed: 0, items: [{ name: 'app.js', change: 'changed' as const }] } }
   } }
 
   function get (id: string) {

@@ -105,6 +105,8 @@ export const APP_ROWS: Rows = {
     does: { type: 'deploy-commit', git: 'main', note: 'why' }, answer: { state: 'running' },
     location: '/api/v1/jobs/runs/{id}', bad: badBody({ git: '-x' }, 'git: expected a branch, a tag or a commit') },
   listRefs: { role: 'operator', answer: { items: [{ name: 'main', kind: 'branch' }] } },
+  compareReleases: { role: 'viewer', path: { release: 'r1' }, query: { from: 'r1' },
+    answer: { from: { id: 'r1' }, to: { id: 'r1' } }, bad: missing({ release: 'r99' }, 'Release r99 does not exist') },
   getRelease: { role: 'viewer', path: { release: 'r1' }, answer: { id: 'r1' },
     bad: missing({ release: 'r99' }, 'Release r99 does not exist') },
 

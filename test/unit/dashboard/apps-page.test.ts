@@ -40,7 +40,7 @@ test('the app that needs help most comes first, one that is stopped last', () =>
 })
 
 test('the host says in one sentence how its apps are', () => {
-  assert.equal(say([]), 'idle: No apps yet | clusterdeck start -d app.js, in the folder of an app, adds it.')
+  assert.equal(say([]), 'idle: No apps yet | One of these commands adds the first.')
   assert.equal(say([anApp('shop')]), 'ok: shop is well')
   assert.equal(say([anApp('shop'), anApp('mail'), away('old', 'stopped')]), 'ok: All 2 apps are well | 1 app stopped.')
   assert.equal(say([anApp('shop', { openCrashes: 2 }), anApp('mail')]), 'ok: All 2 apps are well | Open crashes: shop.')

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { releaseRows } from '../../../server/releases/page-list.ts'
+import { deployRows } from '../../../server/rollouts/page-deploys.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { fake, type Parts } from '../../support/fake.ts'
 import { testStates } from '../../support/golden.ts'
 import { seen } from '../../support/seen.ts'
+import { aRollout } from '../../support/snapshots.ts'
 import type { ReleaseView, Status } from '../../../server/deck.ts'
 import type { RolloutView } from '../../../server/lifecycle/rollout/record.ts'
 import type { Seen } from '../../support/event-log.ts'
@@ -15,9 +17,10 @@ const NOW = Date.parse('2026-01-02T00:00:00.000Z')
 const at = (hour: number) => new Date(Date.parse('2026-01-01T00:00:00.000Z') + hour * 3_600_000).toISOString()
 
 const aRelease = (id: string, servedHour: number | null, fields?: Partial<ReleaseView>) =>
-  fake<ReleaseView>({ id, path: `/srv/${id}`, createdAt: at(Number(id.slice(1))), outcome: 'succeeded',
-    deployedAt: servedHour === null ? null : at(servedHour), servedAt: servedHour === null ? null : at(servedHour),
-    setback: null, isLastGood: false, inUse: false, changedInPlace: null, ...fields })
+  fake<ReleaseView>({ id, path: `/srv/${id}`, createdAt: at(Number(id.slice(1))), outcome: 'succeeded', rollout: null,
+    createdBy: 'ada', note: null, git: null, deployedAt: servedHour === null ? null : at(servedHour),
+    servedAt: servedHour === null ? null : at(servedHour), setback: null, isLastGood: false, inUse: false,
+    changedInPlace: null, ...fields })
 
 const aStatus = (
   { current = 'r2', rollout = null, workers = ['r2', 'r2'] }: { current?: string, rollout?: Parts<RolloutView> | null,
@@ -26,12 +29,24 @@ const aStatus = (
   fake<Status>({ release: { id: current }, rollout,
     workers: workers.map((release, index) => ({ id: index, pid: index, release })) })
 
-type State = { releases: ReleaseView[], blocked?: string } & Parameters<typeof aStatus>[0]
+type State = { releases: ReleaseView[], rollouts?: Parts<RolloutView>[], blocked?: string } & Parameters<
+  typeof aStatus
+>[0]
 
-function show ({ releases, blocked, ...fields }: State) {
+function show ({ releases, rollouts = [], blocked, ...fields }: State) {
   const status = aStatus(fields)
-  return views.render('partials/releases', { releases: releaseRows(releases, status), snapshot: status,
-    blocked: blocked ?? null, now: NOW, can: OPERATOR })
+  return views.render('partials/deploys', {
+    deploys: deployRows({ rollouts: rollouts.map(aRollout), releases: releaseRows(releases, status), isFirstPage: true,
+      snapshot: status }),
+    isFirstPage: true,
+    isUnreadable: false,
+    rollout: status.rollout,
+    links: {},
+    snapshot: status,
+    blocked: blocked ?? null,
+    now: NOW,
+    can: OPERATOR
+  })
 }
 
 const THROWN_OUT: Pick<Seen<ReleaseView>, 'setback'> = {
@@ -50,6 +65,17 @@ const MIXED = [aRelease('r3', 11, THROWN_OUT), aRelease('r2', 12), aRelease('r1'
   aRelease('r4', null, { outcome: 'failed', deployedAt: at(9) })]
 
 testStates(import.meta, 'releases', {
+  'what was rolled out, newest first: a failure that a later deploy has overtaken is no alarm': {
+    releases: [...MIXED, aRelease('r5', null, { outcome: null, createdAt: at(13) })],
+    rollouts: [{ id: 5, kind: 'rollback', from: 'r3', to: 'r2', state: 'succeeded', finishedAt: at(12),
+      note: 'it crashed' }, { id: 4, from: 'r2', to: 'r3', state: 'succeeded', finishedAt: at(11),
+      verdicts: [{ at: at(11), passed: true, isFinal: true, message: 'the canary does as well as r2',
+        canary: { workers: 1, requests: 900, errorRate: 0.001, p99Ms: 12 },
+        baseline: { workers: 1, requests: 900, errorRate: 0, p99Ms: 11 } }] }, { id: 3, kind: 'restart', from: 'r2',
+      to: 'r2', state: 'failed', reason: 'worker 9 was not ready', finishedAt: at(10.5) }, { id: 2, from: 'r1',
+      to: 'r7', state: 'succeeded', finishedAt: at(10) }, { id: 1, from: 'r1', to: 'r4', state: 'failed',
+      reason: 'worker 3 exited with code 1', finishedAt: at(9) }]
+  },
   'the first that is offered is the last good one, never one that was rolled back': { releases: MIXED },
   'one that has served keeps its way back when a later rollout to it did not succeed': {
     releases: [aRelease('r2', 12),
@@ -63,20 +89,23 @@ testStates(import.meta, 'releases', {
   'its code was changed in place, so that it is not offered': changedInPlace('code'),
   'other files of its folder differ': changedInPlace('folder'),
   'whether its files differ is not known': changedInPlace('unknown')
-}, (state: State) => seen(show(state)).split('\n').slice(2).join(' · ').replace(/ · (?=r\d+ )/g, '\n'))
+}, (state: State) => seen(show(state)).split('\n').slice(2).join('\n'))
 
-test('on its own page somebody may still mean one that was rolled back', () => {
-  assert.equal(releaseRows(MIXED, aStatus())[1].canReturn, true)
+test('each that was deployed can be deployed again, also one that was rolled back or has failed', () => {
+  assert.deepEqual(
+    releaseRows(MIXED, aStatus()).map(({ id, canReturn, isOffered, returns }) => [id, canReturn, isOffered, returns]),
+    [['r2', false, false, 'Roll back to r2'], ['r3', true, false, 'Redeploy r3'], ['r1', true, true, 'Roll back to r1'],
+      ['r4', true, false, 'Redeploy r4']]
+  )
 })
 
 test('what a commit says of itself is no markup, and hides nothing', () => {
   const hostile = '<x-evil>\u202e"&'
   const html = show({
-    releases: [
+    releases: [aRelease('r2', 12),
       aRelease('r1', 10, { note: hostile,
         git: { commit: 'ab'.repeat(20), branch: hostile, author: hostile, subject: hostile, isDirty: false },
-        setback: { ...THROWN_OUT.setback, actor: hostile, reason: hostile } })
-    ]
+        setback: { ...THROWN_OUT.setback, actor: hostile, reason: hostile } })]
   })
   assert.doesNotMatch(html, /<x-evil|\u202e/)
   assert.match(html, /&lt;x-evil&gt;&lt;U\+202E&gt;/)
