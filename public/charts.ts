@@ -64,7 +64,7 @@ const faults = String(section.dataset.faults).split(' ')
 let chosen = readRange(new URLSearchParams(location.search), serverTime())
 let vitals: Vitals | null = null
 let shown: Range = { fromS: 0, toS: 1, stepS: 1 }
-let feedState: FeedState | 'loading' = 'loading'
+let feedState: FeedState = 'loading'
 let marks: Mark[] = []
 /** The time that was chosen by keys; it stays while new values arrive. */
 let moment: number | null = null
@@ -109,7 +109,6 @@ function showRange (range: ChosenRange) {
 
 function followNow () {
   moment = null
-  feedState = 'loading'
   list.dataset.state = 'loading'
   feed.show(chosen)
   events.show(chosen)

@@ -10,8 +10,8 @@ import type { Series } from '../server/vitals/api.ts'
 
 /** As the live page gets it. */
 type Query = { since: string, until?: string, step?: string, pointMs?: string }
-/** `failed`: the last request was not answered */
-export type FeedState = 'known' | 'failed'
+/** `loading`: nothing was answered yet; `failed`: the last request was not answered */
+export type FeedState = 'loading' | 'known' | 'failed'
 
 /** Values that the server pushes are requested if none came for this long. */
 const SILENCE_MS = 5000
@@ -33,7 +33,7 @@ export function createFeed ({ columns, slot = null, room, onChange }: {
   let series = createSeries(columns)
   let stepMs = 1000
   let isComplete = false
-  let state: FeedState = 'known'
+  let state: FeedState = 'loading'
   let generation = 0
   let timer: ReturnType<typeof setTimeout> | undefined
   /** How many requests are running. */
@@ -46,6 +46,7 @@ export function createFeed ({ columns, slot = null, room, onChange }: {
       range = chosen
       series = createSeries(columns)
       isComplete = false
+      state = 'loading'
       generation++
       pollVitals()
     },
@@ -59,15 +60,14 @@ export function createFeed ({ columns, slot = null, room, onChange }: {
     if (document.hidden || isComplete) return
     const mine = generation
     asking++
-    try {
-      await loadRange(mine)
-      state = 'known'
-    } catch {
+    const answered = await loadRange(mine).then(
+      () => 'known' as const,
       // The master is away, or the session has ended: polling continues.
-      state = 'failed'
-    }
+      () => 'failed' as const
+    )
     asking--
     if (mine !== generation) return
+    state = answered
     showSeries()
     waitAndPoll()
   }

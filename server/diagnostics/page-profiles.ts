@@ -3,6 +3,7 @@ import { formatPercent } from '../../public/format.ts'
 import { parseFields } from '../api/input.ts'
 import { profileWindow, readChanges, readFunctions } from './api-profiles.ts'
 import { RELEASE } from '../api/filters.ts'
+import { settingState } from '../config/api.ts'
 import { toShownProblem } from '../events/page-filters.ts'
 import type { HotFunctions } from './api-hot-functions.ts'
 import type { Powers } from '../dashboard/powers.ts'
@@ -11,8 +12,9 @@ import type { Powers } from '../dashboard/powers.ts'
  * What the workers ran, by continuous profiling: the busiest functions of a window of time, and what has changed against
  * another release.
  */
-type Deck = Pick<import('../deck.ts').Deck, 'profiling' | 'crashes' | 'releases'>
+type Deck = Pick<import('../deck.ts').Deck, 'profiling' | 'crashes' | 'releases' | 'settings'>
 
+const SWITCH = 'diagnostics.profiling'
 const FIELDS = Object.freeze(['since', 'until', 'worker', 'release', 'beforeRelease'])
 
 export async function profilesModel (
@@ -27,6 +29,8 @@ export async function profilesModel (
     now,
     filters,
     isOn: deck.profiling.isOn(),
+    // A form that switches it on says which value its reader has seen.
+    seen: stateOf(deck, SWITCH),
     mayRead: can?.operate === true,
     slices: 0,
     problem: null,
@@ -48,6 +52,12 @@ export async function profilesModel (
   } catch (error) {
     return { ...blank, problem: toShownProblem(error) }
   }
+}
+
+/** Null: nobody can change it now */
+function stateOf ({ settings }: Pick<Deck, 'settings'>, name: string): string | null {
+  const setting = settings.list().find((each) => each.name === name)
+  return setting?.takesEffect === 'now' ? settingState(setting) : null
 }
 
 /** As the partial of the busiest functions shows them. */

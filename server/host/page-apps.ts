@@ -66,6 +66,14 @@ export function appRows ({ apps, can }: Sources): Row[] {
   )
 }
 
+/** The menu that leads from one app to another. */
+export function switchModel ({ params, ...sources }: Sources & { params: URLSearchParams }) {
+  const all = appRows(sources)
+  const q = (params.get('q') ?? '').slice(0, 100)
+  return { q, current: params.get('from'), isFiltered: all.length >= FILTERED_FROM,
+    rows: all.filter(({ name }) => name.toLowerCase().includes(q.toLowerCase())) }
+}
+
 function hasCrashed ({ openCrashes }: Pick<AppView, 'openCrashes'>) {
   return (openCrashes ?? 0) > 0
 }
@@ -111,7 +119,7 @@ function whyOf (sick: Row[]) {
 /** @returns of the host as a whole */
 export function healthOf (rows: Row[]): { tone: Tone, text: string, hint: string } {
   if (rows.length === 0)
-    return { tone: 'idle', text: 'No apps yet', hint: 'clusterdeck start -d app.js, in the folder of an app, adds it.' }
+    return { tone: 'idle', text: 'No apps yet', hint: 'One of these commands adds the first.' }
   const sick = rows.filter(isSick)
   const stopped = rows.filter(isStopped)
   const others = stopped.length > 0 ? `${count(stopped.length, 'app')} stopped.` : ''

@@ -7,6 +7,8 @@ type Jobs = Deck['jobs']
 
 const SHOWN_RUNS = 30
 const SHOWN_OTHERS = 6
+/** of each job, as a strip */
+const STRIP = 20
 
 const STATES: Readonly<Record<Run['state'], { label: string, tone: Tone }>> = Object.freeze({
   running: { label: 'Running', tone: 'info' },
@@ -19,7 +21,7 @@ export function jobsModel (
   { deck: { jobs }, now }: { deck: { jobs: Pick<Jobs, 'list' | 'runs'> }, now: () => number }
 ) {
   const all = jobs.list().map((job) => ({ ...job, words: job.cron && cronWords(job.cron),
-    last: job.last && withBadge(job.last) })
+    last: job.last && withBadge(job.last), strip: stripOf(jobs, job.name) })
   )
   return {
     now: now(),
@@ -42,6 +44,11 @@ export function jobRunModel (
     ? []
     : jobs.runs(job.name, { limit: SHOWN_OTHERS }).items.filter((other) => other.id !== run.id).map(withBadge)
   return { now: now(), run, job, others }
+}
+
+/** How its last runs ended, oldest first. */
+function stripOf (jobs: Pick<Jobs, 'runs'>, name: string) {
+  return jobs.runs(name, { limit: STRIP }).items.map(withBadge).toReversed()
 }
 
 function rankOf ({ isFailing, last }: { isFailing: boolean, last: Pick<Run, 'state'> | null }) {
