@@ -11,6 +11,7 @@ export type Row<E extends ShownEvent = ShownEvent> = { id: string, summary: stri
   count: number, types: string[], events: E[] } | { id: null, event: E }
 
 const MIN_EVENTS = 4
+const MIN_CRASHES = 3
 /** So many are listed in a fold; a link leads to all of them. */
 const MAX_LISTED = 100
 /** To finish a fold, a page reads so many more events at most. */
@@ -89,7 +90,7 @@ function crashLoopAt<E extends ShownEvent> (events: E[], at: number): E[] | null
     if (crashGroupOf(event) === group) [end, crashes] = [next + 1, crashes + 1]
     else if (!(event.type === 'worker.restarted' || (Object.hasOwn(DEEDS, event.type) && isRoutineEvent(event)))) break
   }
-  return crashes >= MIN_EVENTS ? events.slice(at, end) : null
+  return crashes >= MIN_CRASHES ? events.slice(at, end) : null
 }
 
 function crashGroupOf ({ type, detail }: ShownEvent): number | null {

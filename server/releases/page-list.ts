@@ -40,7 +40,9 @@ export function toReleaseRow (release: ReleaseView, status: Status) {
     ...release,
     isCurrent,
     canReturn,
-    returns: isNewer(release.id, status.release.id) ? `Redeploy ${release.id}` : `Roll back to ${release.id}`,
+    returns: release.servedAt !== null && !isNewer(release.id, status.release.id)
+      ? `Roll back to ${release.id}`
+      : `Redeploy ${release.id}`,
     // A release that was rolled back is one click further away: the list of deploys offers it.
     isOffered: canReturn && release.servedAt !== null && !isRolledBack,
     workers: { running: status.workers.filter(({ pid, release: id }) => pid !== null && id === release.id).length,
@@ -73,8 +75,7 @@ function changedText ({ kind, message }: NonNullable<ReleaseView['changedInPlace
 function pastMarks ({ outcome, setback, inUse }: ReleaseView): Mark[] {
   if (setback?.outcome === 'rolled-back') {
     const isByGuard = setback.actor === 'guard'
-    return [{ label: isByGuard ? 'rolled back by the guard' : `rolled back by ${setback.actor}`,
-      tone: isByGuard ? 'bad' : 'warn' }]
+    return [{ label: isByGuard ? 'rolled back by the guard' : 'rolled back', tone: isByGuard ? 'bad' : 'warn' }]
   }
   if (outcome === null && !inUse) return [{ label: 'never deployed', tone: 'idle' }]
   const mark = OUTCOMES[outcome ?? '']
