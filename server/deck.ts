@@ -22,6 +22,7 @@ import type { EventStream } from './events/stream.ts'
 import type { History } from '../db/history.ts'
 import type { Vitals } from './vitals/vitals.ts'
 import type { Metric } from './telemetry/metric.ts'
+import type { MetricHistory } from './telemetry/metric-history.ts'
 import type { Diagnostics } from './diagnostics/diagnostics.ts'
 import type { Profiling } from './diagnostics/profiling.ts'
 import type { Logs } from './logs/logs.ts'
@@ -60,10 +61,10 @@ const TRY_AGAIN_MS = 100
 
 /** The one facade between the admin side and the cluster. */
 export function createDeck (
-  { settings, configure, supervisor, events, history, vitals, appMetrics, master, diagnostics, profiling, logs,
-    releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null,
-    stored = async () => {}, historyState = () => WRITTEN, secretsProblem = () => null, upgrade, move = refuseMove,
-    examine }: {
+  { settings, configure, supervisor, events, history, vitals, appMetrics, metricHistory, master, diagnostics, profiling,
+    logs, releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () =>
+      null, stored = async () => {}, historyState = () => WRITTEN, secretsProblem = () => null, upgrade,
+    move = refuseMove, examine }: {
       settings: Settings,
       /** makes what has changed count everywhere, or throws before anything has */
       configure: (config: Config) => void,
@@ -72,6 +73,7 @@ export function createDeck (
       history: History,
       vitals: Pick<Vitals, 'series' | 'lastMinute' | 'metrics' | 'routes'>,
       /** what the app counts itself */
+      metricHistory: Pick<MetricHistory, 'isEmpty' | 'list'>,
       appMetrics: { read: () => Promise<{ metrics: Metric[], leftOut: number }> },
       /** `isShared`: it has other apps as well */
       master: { pid: number, version: string, nodeVersion: string, startedAt: string, isShared: boolean },
@@ -122,6 +124,7 @@ export function createDeck (
     history,
     vitals,
     appMetrics,
+    metricHistory,
     diagnostics,
     profiling,
     logs,

@@ -21,6 +21,7 @@ import type { LaunchSource } from '../releases/launch-spec.ts'
 import { createSecretMask } from '../releases/secret-mask.ts'
 import { tidySoon } from '../system/heap.ts'
 import { createAppMetrics } from '../telemetry/app-metrics.ts'
+import { createMetricHistory } from '../telemetry/metric-history.ts'
 import { wantsTelemetry } from '../telemetry/wanted.ts'
 import { createVitals } from '../vitals/vitals.ts'
 import { tellGrowingMemory } from './growing-memory.ts'
@@ -148,6 +149,10 @@ export async function openApp (
   )
   vitals.start()
   const appMetrics = createAppMetrics({ tell: (worker, message) => cluster?.tell(worker, message) })
+  const metricHistory = closers.add(
+    createMetricHistory({ appMetrics, release: () => cluster?.snapshot().release.id ?? null }),
+    ({ stop }) => stop()
+  )
   const logs = closers.add(
     createLogs({ folder: dataDir.logFolder, options: settings.current.logs, streams, onError: (reason) =>
       log.error({}, reason) }),
@@ -220,8 +225,8 @@ export async function openApp (
     keeper, nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone),
     run: runCommand, now: Date.now, timers: globalThis })
   const startedAt = new Date().toISOString()
-  const deck = await createAppDeck({ config, dataDir, environment, settings, history, events, vitals, appMetrics, logs,
-    releases, supervisor, jobs, startedAt, hide: mask.hide, stored: kept.stored,
+  const deck = await createAppDeck({ config, dataDir, environment, settings, history, events, vitals, appMetrics,
+    metricHistory, logs, releases, supervisor, jobs, startedAt, hide: mask.hide, stored: kept.stored,
     historyState: () => dataDir.away === null ? recorder?.state ?? WRITTEN : { ...WRITTEN, problem: dataDir.away } },
     host)
   if (releases.secretsProblem() === null) await tellCollectors()

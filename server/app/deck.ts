@@ -19,6 +19,7 @@ import type { Settings } from '../config/settings.ts'
 import type { History } from '../../db/history.ts'
 import type { DeckEvent, EventStream } from '../events/stream.ts'
 import type { Vitals } from '../vitals/vitals.ts'
+import type { MetricHistory } from '../telemetry/metric-history.ts'
 import type { AppMetrics } from '../telemetry/app-metrics.ts'
 import type { Logs } from '../logs/logs.ts'
 import type { Releases } from '../releases/registry.ts'
@@ -36,8 +37,8 @@ const NO_LAST_WORDS = /^(?:\s+at |Node\.js v)/
  * of restarts, and the watcher of a developer.
  */
 export async function createAppDeck (
-  { config, dataDir, environment, settings, history, events, vitals, appMetrics, logs, releases, supervisor, jobs,
-    startedAt, hide, stored, historyState }: {
+  { config, dataDir, environment, settings, history, events, vitals, appMetrics, metricHistory, logs, releases,
+    supervisor, jobs, startedAt, hide, stored, historyState }: {
       config: Config,
       dataDir: DataDir,
       /** of the shell that the app is from */
@@ -47,6 +48,7 @@ export async function createAppDeck (
       events: EventStream,
       vitals: Vitals,
       appMetrics: AppMetrics,
+      metricHistory: MetricHistory,
       logs: Logs,
       releases: Releases,
       supervisor: Supervisor,
@@ -87,9 +89,10 @@ export async function createAppDeck (
     ({ close }) => close()
   )
   const deck = createDeck({ settings, configure: configureParts, supervisor, events, history, vitals, appMetrics,
-    master: { pid: process.pid, ...software, startedAt, isShared }, diagnostics, profiling, logs, releases, alerts,
-    jobs, notices, others, fleet, joinsFleet, isKept: () => keeper.isKept, nextRestartAt: () => cron.nextAt(), stored,
-    historyState, secretsProblem: releases.secretsProblem, upgrade: upgrade.begin, move, examine: () => examine() })
+    metricHistory, master: { pid: process.pid, ...software, startedAt, isShared }, diagnostics, profiling, logs,
+    releases, alerts, jobs, notices, others, fleet, joinsFleet, isKept: () => keeper.isKept,
+    nextRestartAt: () => cron.nextAt(), stored, historyState, secretsProblem: releases.secretsProblem,
+    upgrade: upgrade.begin, move, examine: () => examine() })
   const examine = createChecks({ config, settings, environment, deck, history, vitals, releases, keeper })
   closers.add(upgrade.join(upgradable({ settings, supervisor, keeper })), (leave) => leave())
   const cron = closers.add(

@@ -154,6 +154,7 @@ export function createHostErrorPage (
 /** The pages that somebody may see. */
 function placesFor ({ apps, can }: { apps: Apps, can: Powers }) {
   return HOST_PLACES.filter(({ needs }) =>
-    !needs || { administer: can.administer, allApps: !can.apps, fleet: apps.joinsFleet, jobs: false }[needs]
+    !needs ||
+    { administer: can.administer, allApps: !can.apps, fleet: apps.joinsFleet, jobs: false, metrics: false }[needs]
   )
 }

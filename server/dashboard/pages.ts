@@ -28,6 +28,7 @@ import { previewModel } from '../rollouts/page-preview.ts'
 import { profilesModel } from '../diagnostics/page-profiles.ts'
 import { compareModel, followRelease, releasePageModel, rollbackModel } from '../releases/page.ts'
 import { followRollout, rolloutPageModel } from '../rollouts/page.ts'
+import { followMetrics, metricsModel } from '../telemetry/page-metrics.ts'
 import { routesModel } from '../vitals/page-routes.ts'
 import { followSettings, settingsPageModel } from '../config/page.ts'
 import { alertsModel } from '../alerts/page.ts'
@@ -42,8 +43,8 @@ import type { Document } from '../api/openapi.ts'
 /** The pages of the dashboard: the path of each, its model, and its live parts. */
 export type Deck = Pick<import('../deck.ts').Deck,
   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings'
-    | 'alerts' | 'jobs' | 'diagnostics' | 'profiling' | 'vitals' | 'fleet' | 'preview' | 'examine' | 'configuredAnew'
-    | 'isStopFirst'>
+    | 'alerts' | 'jobs' | 'diagnostics' | 'profiling' | 'vitals' | 'metricHistory' | 'fleet' | 'preview' | 'examine'
+    | 'configuredAnew' | 'isStopFirst'>
 /** `can`: what the viewer may do */
 export type Sources = { deck: Deck, history: History, now: () => number, tokens?: Pick<TokenRegistry, 'list'>,
   sessions?: Sessions, can?: Powers }
@@ -61,6 +62,8 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
       'chart-news', 'silent-hosts'] },
   { path: '/workers/:id', view: 'worker', model: workerPageModel, follow: followWorker, chartOf: slotOf },
   { path: '/routes', view: 'routes', model: routesModel, fragments: ['routes'], hasFilters: true },
+  { path: '/app-metrics', view: 'metrics', model: metricsModel, follow: followMetrics, fragments: ['metrics'],
+    hasFilters: true },
   { path: '/jobs', view: 'jobs', model: jobsModel, fragments: ['jobs', 'job-runs'] },
   { path: '/jobs/runs/:id', view: 'job-run', model: jobRunModel, fragments: ['job-run'] },
   { path: '/profiles', view: 'profiles', model: profilesModel },

@@ -13,7 +13,8 @@ import type { History } from '../../db/history.ts'
 import type { ReleaseView, Status, WorkerRow } from '../deck.ts'
 
 /** The command palette finds every page that the viewer may open, and every action that they may do. */
-type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'crashes' | 'others' | 'fleet' | 'jobs'>
+type Deck = Pick<import('../deck.ts').Deck,
+  'snapshot' | 'releases' | 'crashes' | 'others' | 'fleet' | 'jobs' | 'metricHistory'>
 /** a dialog of the layout */
 type Opening = { dialog: string, fill?: Record<string, string | number>, subject?: string }
 /**
@@ -56,9 +57,9 @@ export function paletteModel (
 }
 
 /** The pages that the viewer may open. */
-export function placesOf ({ deck, can }: { deck: Pick<Deck, 'fleet' | 'jobs'>, can?: Powers }) {
+export function placesOf ({ deck, can }: { deck: Pick<Deck, 'fleet' | 'jobs' | 'metricHistory'>, can?: Powers }) {
   const has = { administer: can?.administer, allApps: !can?.apps, fleet: Boolean(deck.fleet),
-    jobs: !deck.jobs.isEmpty() }
+    jobs: !deck.jobs.isEmpty(), metrics: !deck.metricHistory.isEmpty() }
   return PLACES.filter(({ needs }) => !needs || has[needs])
 }
 

@@ -76,6 +76,7 @@ export function dashboardRouter (
 
   function layoutParts ({ can: { switchDecks } }: { can: Powers }) {
     return { ...frameParts(deck), isStopFirst: deck.isStopFirst(), hasFleet: deck.fleet !== null,
-      hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
+      hasJobs: !deck.jobs.isEmpty(), hasMetrics: !deck.metricHistory.isEmpty(),
+      otherDecks: switchDecks ? deck.others.list().length : 0 }
   }
 }

@@ -54,7 +54,10 @@ export function createAppMetrics ({ tell, patienceMs = PATIENCE_MS, now = () => 
       heardFrom(worker)
     },
 
-    read
+    read,
+
+    /** Tells whether no worker has told of any */
+    isEmpty: () => sources.size === 0
   }
 
   /** @returns `leftOut`: how many series more there were than may be told */

@@ -98,8 +98,10 @@ export async function startDeck () {
   const master = { pid: process.pid, version: '0.0.0', nodeVersion: process.version,
     startedAt: new Date().toISOString(), isShared: false }
   const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals,
-    appMetrics: { read: async () => ({ metrics: [], leftOut: 0 }) }, master, diagnostics, profiling, logs, releases,
-    alerts, jobs: createFakeJobs({ history, events }), notices: createNotices({ history, events }),
+    appMetrics: { read: async () => ({ metrics: [], leftOut: 0 }) },
+    metricHistory: { isEmpty: () => true, list: () => ({ times: [], releases: [], metrics: [] }) }, master, diagnostics,
+    profiling, logs, releases, alerts, jobs: createFakeJobs({ history, events }),
+    notices: createNotices({ history, events }),
     others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir, list: () => [] }),
     isKept: () => true, upgrade: dispatch,
     examine: async () => ({ checkedAt: new Date(0).toISOString(), isRunning: true, problems: 0, items: [] }) })

@@ -19,6 +19,7 @@ import { createFakeJobs } from './fake-jobs.ts'
 import { tempFolder } from './folder.ts'
 import type { OpenRequests } from '../../server/api/cluster.ts'
 import type { KeptRelease } from '../../server/releases/api.ts'
+import type { MetricHistory } from '../../server/telemetry/metric-history.ts'
 import type { Diagnostic, Preview, ShownRelease } from '../../server/api/shapes.ts'
 import type { Deck, Status, WorkerRow } from '../../server/deck.ts'
 import type { Window } from '../../server/diagnostics/profiling.ts'
@@ -36,11 +37,24 @@ type Answer = Parts<ReturnType<Deck['dispatch']>>
 /** `set`: merges these over the snapshot */
 type FakeDeck =
   & Omit<Deck, 'fleet'>
-  & { fleet: AppFleet | null, dispatched: Asked[], registered: RunningDeck[], requests: OpenRequests['items'],
-    report: Report, anew: NewChange[], diagnostics: { items: FakeDiagnostic[] },
-    profiling: ReturnType<typeof fakeProfiling>, set: (changes: Parts<Status>) => void,
-    releases: { items: FakeRelease[] }, logs: { folder: string }, alerts: { status: number },
-    jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }
+  & {
+    fleet: AppFleet | null,
+    dispatched: Asked[],
+    registered: RunningDeck[],
+    requests: OpenRequests['items'],
+    report: Report,
+    anew: NewChange[],
+    diagnostics: { items: FakeDiagnostic[] },
+    profiling: ReturnType<typeof fakeProfiling>,
+    set: (changes: Parts<Status>) => void,
+    releases: { items: FakeRelease[] },
+    logs: { folder: string },
+    alerts: { status: number },
+    /** what the app counts; a test may replace its fields */
+    metricsOfApp: ReturnType<MetricHistory['list']>,
+    jobs: ReturnType<typeof createFakeJobs>,
+    vitals: ReturnType<typeof createVitals>
+  }
 type FakeRelease = KeptRelease & { [Name in 'changed' | 'git']: NonNullable<KeptRelease[Name]> }
 /** `file`: of its own */
 type FakeDiagnostic = Diagnostic & { file?: string }
@@ -83,11 +97,14 @@ export function createFakeDeck ({ history, now = Date.now }: { history: History,
   } }
 
   const jobs = createFakeJobs({ history, events })
+  const metricsOfApp: ReturnType<MetricHistory['list']> = { times: [], releases: [], metrics: [] }
   const deck: FakeDeck = fake({
     events,
     history,
     vitals,
     appMetrics: { read: async () => ({ metrics: [], leftOut: 0 }) },
+    metricHistory: { isEmpty: () => metricsOfApp.metrics.length === 0, list: () => metricsOfApp },
+    metricsOfApp,
     logs,
     alerts: fakeAlerts(events, history.alerts),
     jobs,

@@ -54,6 +54,7 @@ const STILL: Record<string, Path> = {
   profiles: '/profiles',
   checks: '/checks',
   access: '/access',
+  metrics: '/app-metrics',
   jobs: '/jobs',
   alerts: '/alerts',
   'alert-form': '/alerts?new=mail',

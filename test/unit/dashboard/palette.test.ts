@@ -57,6 +57,7 @@ function deckOf (
       aStatus({ workers: [aWorker(), aWorker({ id: null, slot: 2, pid: null, state: 'backoff' })], ...snapshot }),
     crashes,
     others: { list: () => [{ id: '0123456789abcdef', name: 'mail', cwd: '/srv/mail' }] },
+    metricHistory: { isEmpty: () => true },
     jobs: { isEmpty: () => true },
     releases: { list: () => ({ items: [{ id: 'r2', note: 'faster', git: null, package: null }] }) }
   })
@@ -81,7 +82,8 @@ test('a viewer finds places alone, an operator what can be done, and says why no
 test('every page has a place in the palette', () => {
   const everything = fake<Powers>({ operate: true, administer: true, switchDecks: true, role: 'admin', name: null })
   const { items } = paletteModel({ history,
-    deck: { ...deckOf(), fleet: fake({}), jobs: fake({ isEmpty: () => false }) }, can: everything })
+    deck: { ...deckOf(), fleet: fake({}), jobs: fake({ isEmpty: () => false }),
+      metricHistory: fake({ isEmpty: () => false }) }, can: everything })
   const hrefs = items.map(({ href }) => href)
   // Those with an id are found by what they are about, a comparison by its form, and the others are no pages for
   // people.
