@@ -9,6 +9,7 @@ import { startShortcuts } from './shortcuts.ts'
 import { keepNotice, showKeptNotice, showToast } from './toasts.ts'
 import { localiseTimes, serverTime, setServerTime, startTicking, updateTicks } from './ticks.ts'
 import { startTimes } from './times.ts'
+import { startTimeStrip } from './time-strip.ts'
 import type { SentFragment, ServerEvents } from './live-events.d.ts'
 import type { LiveSocket } from './page.d.ts'
 
@@ -40,6 +41,7 @@ const MAX_FLASHES = 12
 const hasCalmMotion = matchMedia('(prefers-reduced-motion: reduce)')
 
 startTimes()
+startTimeStrip()
 startTicking()
 startDialogs()
 startCopying()

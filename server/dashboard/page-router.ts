@@ -29,7 +29,9 @@ export type Page<Asked> = Omit<LivePage<Asked>, 'model'> & {
   /** it has a form, which also sends empty fields: the address bar shows `canonicalUrl` of the model instead */
   hasFilters?: boolean
 }
-type Visit = { now: () => number, can: Powers, isAtLoopback: boolean, params: URLSearchParams, id: string }
+/** `path`: below the base path */
+type Visit = { now: () => number, can: Powers, isAtLoopback: boolean, params: URLSearchParams, path: string,
+  id: string }
 
 export function pagesRouter<Sources extends object> (pages: readonly Page<Sources & Visit>[],
   { sources, frame, views, now }: {
@@ -45,7 +47,7 @@ export function pagesRouter<Sources extends object> (pages: readonly Page<Source
   for (const { path, view, model, hasFilters } of pages) {
     router.get(path, async (req, res) => {
       const can = powersOf(req.auth)
-      const asked = { ...sources(), now, can, isAtLoopback: isAtLoopback(req), params: queryOf(req),
+      const asked = { ...sources(), now, can, isAtLoopback: isAtLoopback(req), params: queryOf(req), path: req.path,
         id: String(req.params.id ?? req.params.name ?? '') }
       const shown = await model(asked)
       if (hasFilters && req.get('HX-Request'))

@@ -29,6 +29,7 @@ import { profilesModel } from '../diagnostics/page-profiles.ts'
 import { compareModel, followRelease, releasePageModel, rollbackModel } from '../releases/page.ts'
 import { followRollout, rolloutPageModel } from '../rollouts/page.ts'
 import { followMetrics, metricsModel } from '../telemetry/page-metrics.ts'
+import { timeStrip } from './time-strip.ts'
 import { routesModel } from '../vitals/page-routes.ts'
 import { followSettings, settingsPageModel } from '../config/page.ts'
 import { alertsModel } from '../alerts/page.ts'
@@ -108,6 +109,8 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
 
   // Beside all of them
   { path: '/palette', view: 'palette', model: paletteModel },
+  { path: '/time-strip', view: 'time-strip',
+    model: (asked) => timeStrip({ ...asked, path: String(asked.params.get('path') ?? '/') }) },
   { path: '/decks', view: 'decks', model: decksModel },
   { path: '/dialogs', view: 'dialogs', model: dialogsModel },
   { path: '/docs/api/:id', view: 'docs', model: operationsPageModel },

@@ -12,13 +12,14 @@ import { isAtLoopback } from './page-address.ts'
 import { createErrorPage, pagesRouter, queryOf, type RouterParts } from './page-router.ts'
 import { PAGES } from './pages.ts'
 import { placesOf, type Neighbours } from './palette.ts'
+import { timeStrip } from './time-strip.ts'
 import { powersOf } from './powers.ts'
 import type { History } from '../../db/history.ts'
 import type { Log } from '../system/log.ts'
 import type { Powers } from './powers.ts'
 
 /** The pages of the dashboard of a deck, its downloads and its forms. */
-type Deck = import('./pages.ts').Deck & Pick<import('../deck.ts').Deck, 'others' | 'events'>
+type Deck = import('./pages.ts').Deck & Pick<import('../deck.ts').Deck, 'others' | 'events' | 'vitals'>
 
 const SWITCH = z.strictObject({ deck: z.string().regex(/^[\da-f]{16}$/).describe('the id of a deck') })
 const SILENT_LOG = { warn () {}, error () {} }
@@ -74,8 +75,12 @@ export function dashboardRouter (
   router.use(errors.onError)
   return router
 
-  function layoutParts ({ can: { switchDecks } }: { can: Powers }) {
-    return { ...frameParts(deck), isStopFirst: deck.isStopFirst(), hasFleet: deck.fleet !== null,
+  /** `params`, `path`: none of a page about an error */
+  function layoutParts (
+    { can: { switchDecks }, params, path }: { can: Powers, params?: URLSearchParams, path?: string }
+  ) {
+    return { strip: () => params && path !== undefined ? timeStrip({ deck, history, params, path, now }) : null,
+      ...frameParts(deck), isStopFirst: deck.isStopFirst(), hasFleet: deck.fleet !== null,
       hasJobs: !deck.jobs.isEmpty(), hasMetrics: !deck.metricHistory.isEmpty(),
       otherDecks: switchDecks ? deck.others.list().length : 0 }
   }

@@ -1,0 +1,143 @@
+import { formatPercent, formatRate } from '../../public/format.ts'
+import { readVitals } from '../vitals/api.ts'
+import { runsProgram } from './overview.ts'
+import { readOr } from './read-or.ts'
+import type { Deck as WholeDeck } from '../deck.ts'
+import type { DeckEvent } from '../events/stream.ts'
+import type { Tone } from '../events/kinds.ts'
+
+/**
+ * The last hours as a strip of load and of what happened, above the pages of an app: a press chooses a time, which goes
+ * along from page to page in the address.
+ */
+export type TimeStrip = NonNullable<ReturnType<typeof timeStrip>>
+type Deck = Pick<WholeDeck, 'snapshot' | 'vitals'>
+type History = Pick<import('../../db/history.ts').History, 'page'>
+type Span = { sinceMs: number, untilMs: number }
+
+export const STRIP_BOX = Object.freeze({ width: 600, height: 36 })
+
+const BINS = 60
+const MARK_HEIGHT = 6
+const HOUR_MS = 3_600_000
+const DEFAULT_MS = 3 * HOUR_MS
+const LEAST_MS = HOUR_MS / 2
+/** So much is shown around a chosen time. */
+const AROUND = 4
+const MAX_EVENTS = 300
+
+/** What is marked, the worst first. */
+const MARKS: Readonly<Record<string, { tone: Tone, one: string, many: string }>> = Object.freeze({
+  'worker.restarted': { tone: 'bad', one: 'unplanned restart', many: 'unplanned restarts' },
+  'rollout.failed': { tone: 'bad', one: 'failed rollout', many: 'failed rollouts' },
+  'rollout.rolled-back': { tone: 'bad', one: 'rollout rolled back', many: 'rollouts rolled back' },
+  'job.failed': { tone: 'bad', one: 'failed job', many: 'failed jobs' },
+  'route.slowed': { tone: 'warn', one: 'slow spell', many: 'slow spells' },
+  'master.started': { tone: 'info', one: 'start of the master', many: 'starts of the master' },
+  'rollout.succeeded': { tone: 'info', one: 'rollout', many: 'rollouts' }
+})
+/** Pages that show a chosen time; the others show now. */
+const PAGES_OF_TIME = [/^\/$/, /^\/workers\//, /^\/history$/, /^\/logs$/, /^\/profiles$/]
+const LEFT_OUT = ['since', 'until', 'range', 'cursor', 'around', 'line', 'at']
+
+/** `path`: of the page; null where its time is none of the app's */
+export function timeStrip (
+  { deck, history, params, path, now: clock }: { deck: Deck, history: History, params: URLSearchParams, path: string,
+    now: () => number }
+) {
+  const now = clock()
+  const chosen = spanIn(params, now)
+  const window = windowOf(chosen, now)
+  const isProgram = runsProgram(deck.snapshot())
+  const load = loadIn(deck, window, { isProgram, now })
+  const events = readOr(
+    () =>
+      history.page({ type: Object.keys(MARKS), since: window.sinceMs, until: window.untilMs, limit: MAX_EVENTS }).items,
+    []
+  )
+  const most = Math.max(1, ...load.map((value) => value ?? 0))
+  const binMs = (window.untilMs - window.sinceMs) / BINS
+  return { box: STRIP_BOX, window: isoOf(window),
+    chosen: chosen &&
+      { ...isoOf(chosen), release: releaseThen(history, chosen.untilMs), said: marksText(events.filter(isIn(chosen))),
+        holds: PAGES_OF_TIME.some((page) => page.test(path)) },
+    query: chosen ? `?${new URLSearchParams(isoOf(chosen))}` : '', back: urlWith(path, params, null),
+    refresh: `/time-strip?${new URLSearchParams({ ...Object.fromEntries(params), path })}`,
+    bins: load.map((value, index) => {
+      const span = { sinceMs: Math.round(window.sinceMs + index * binMs),
+        untilMs: Math.round(window.sinceMs + (index + 1) * binMs) }
+      const inside = events.filter(isIn(span))
+      const tone = Object.entries(MARKS).find(([type]) => inside.some((event) => event.type === type))?.[1].tone ?? null
+      const height = value === null ? 0 : Math.max(1, (STRIP_BOX.height - MARK_HEIGHT - 2) * value / most)
+      return { x: index * STRIP_BOX.width / BINS, width: STRIP_BOX.width / BINS, height: Math.round(height * 10) / 10,
+        tone, isChosen: chosen !== null && span.sinceMs < chosen.untilMs && span.untilMs > chosen.sinceMs,
+        title: [`${isoOf(span).since.slice(11, 19)} UTC`, loadText(value, isProgram), marksText(inside)].filter(Boolean)
+          .join(', '), url: urlWith(path, params, span) }
+    }) }
+}
+
+/** Null: the page shows now */
+export function spanIn (params: URLSearchParams, now: number): Span | null {
+  const [sinceMs, untilMs] = ['since', 'until'].map((name) => Date.parse(params.get(name) ?? ''))
+  return sinceMs < untilMs && sinceMs < now ? { sinceMs, untilMs: Math.min(untilMs, now) } : null
+}
+
+function windowOf (chosen: Span | null, now: number): Span {
+  if (chosen === null) return { sinceMs: now - DEFAULT_MS, untilMs: now }
+  const lengthMs = Math.max(LEAST_MS, AROUND * (chosen.untilMs - chosen.sinceMs))
+  const untilMs = Math.min(now, (chosen.sinceMs + chosen.untilMs + lengthMs) / 2)
+  return { sinceMs: untilMs - lengthMs, untilMs }
+}
+
+/** The mean of each bin: requests a second, or the CPU of a program whose requests nobody counts. */
+function loadIn ({ vitals }: Deck, { sinceMs, untilMs }: Span,
+  { isProgram, now }: { isProgram: boolean, now: number }): (number | null)[]
+{
+  const column = isProgram ? 'cpuPercent' : 'requestsPerSecond'
+  const series = readOr(
+    () => readVitals(vitals, { since: sinceMs, until: untilMs, columns: [column], slots: 'none' }, now),
+    null
+  )
+  const sums = Array.from({ length: BINS }, () => ({ sum: 0, count: 0 }))
+  for (const [index, second] of series?.time.entries() ?? []) {
+    const value = series?.cluster[column]?.[index] ?? null
+    const bin = sums[Math.floor((second * 1000 - sinceMs) / (untilMs - sinceMs) * BINS)]
+    if (value === null || !bin) continue
+    bin.sum += value
+    bin.count++
+  }
+  return sums.map(({ sum, count: known }) => known === 0 ? null : sum / known)
+}
+
+function loadText (value: number | null, isProgram: boolean): string {
+  if (value === null) return 'nothing measured'
+  return isProgram ? `${formatPercent(value)} CPU` : `${formatRate(value)} requests/s`
+}
+
+function marksText (events: DeckEvent[]): string {
+  return Object.entries(MARKS).flatMap(([type, { one, many }]) => {
+    const number = events.filter((event) => event.type === type).length
+    return number === 0 ? [] : [number === 1 ? `1 ${one}` : `${number} ${many}`]
+  }).join(', ')
+}
+
+/** Null: it is not known any more */
+function releaseThen (history: History, untilMs: number): string | null {
+  const [last] = readOr(() => history.page({ type: ['rollout.succeeded'], until: untilMs, limit: 1 }).items, [])
+  return typeof last?.detail?.to === 'string' ? last.detail.to : last?.release ?? null
+}
+
+function isIn ({ sinceMs, untilMs }: Span) {
+  return ({ at }: DeckEvent) => Date.parse(at) >= sinceMs && Date.parse(at) < untilMs
+}
+
+function isoOf ({ sinceMs, untilMs }: Span) {
+  return { since: new Date(sinceMs).toISOString(), until: new Date(untilMs).toISOString() }
+}
+
+function urlWith (path: string, params: URLSearchParams, span: Span | null): string {
+  const wanted = new URLSearchParams(params)
+  for (const name of [...LEFT_OUT, 'path']) wanted.delete(name)
+  for (const [name, value] of Object.entries(span ? isoOf(span) : {})) wanted.set(name, value)
+  return `${path}${wanted.size > 0 ? `?${wanted}` : ''}`
+}

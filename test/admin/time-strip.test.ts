@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startAdmin } from '../support/admin.ts'
+import { report } from '../support/vitals.ts'
+
+const HOUR_MS = 3_600_000
+const iso = (ms: number) => new Date(ms).toISOString()
+
+test('load and what happened stand above the pages of an app, and a time that is chosen goes along to the others', async (t) => {
+  const { deck, clock, visit } = await startAdmin(t)
+  // Events have the real time.
+  const beganAt = Math.floor(Date.now() / 1000) * 1000 - 4 * 60_000
+  clock.advance(beganAt - clock.now())
+  for (let n = 0; n < 4 * 60; n++) {
+    deck.vitals.accept(1, 1, report({ latenciesMs: [5] }))
+    deck.vitals.turn(clock.now() / 1000)
+    clock.advance(1000)
+  }
+  deck.events.publish({ type: 'rollout.succeeded', rollout: 1, actor: 'ada',
+    detail: { id: 1, kind: 'deploy', state: 'succeeded', from: 'r6', to: 'r7', actor: 'ada', note: null,
+      startedAt: iso(beganAt), finishedAt: iso(beganAt), done: true, reason: null, steps: [],
+      progress: { total: 0, replaced: 0 } } })
+  deck.events.publish({ type: 'worker.restarted', cause: 'crash', slot: 1 })
+  clock.advance(HOUR_MS)
+
+  const now = (await visit('/crashes?state=all')).text
+  assert.match(now, /aria-label="\d\d:\d\d:\d\d UTC, 1\/s requests|aria-label="[^"]*requests\/s/)
+  assert.match(now,
+    /href="\/crashes\?state=all&amp;since=[^"]*&amp;until=[^"]*" aria-label="[^"]*1 unplanned restart, 1 rollout"/)
+  assert.match(now, /class="mark tone-bad"/)
+  assert.doesNotMatch(now, /Back to now/)
+
+  const span = `since=${iso(beganAt)}&until=${iso(beganAt + 5 * 60_000)}`
+  const then = (await visit(`/crashes?state=all&${span}`)).text
+  const query = new RegExp(`\\?${new URLSearchParams(span)}`.replaceAll('.', '\\.').replace('&', '&amp;'))
+  for (const page of ['/', '/deploys', '/history', '/logs', '/routes'])
+    assert.match(then, new RegExp(`href="${page}${query.source}" data-of-time`), page)
+  assert.match(then, /r7<\/a> ran · 1 unplanned restart, 1 rollout · <span class="muted">this page shows now/)
+  assert.match(then, /href="\/crashes\?state=all">Back to now/)
+  const overview = (await visit(`/?${span}`)).text
+  assert.match(overview, /Back to now/)
+  assert.doesNotMatch(overview, /this page shows now/)
+
+  for (const path of ['/settings', '/docs', '/access']) assert.doesNotMatch((await visit(path)).text, /id="time-strip"/)
+  const nonsense = (await visit('/?since=x&until=%3Cb%3E')).text
+  assert.match(nonsense, /id="time-strip"/)
+  assert.doesNotMatch(nonsense, /Back to now<\/a>|until=<b>/)
+})
+
+test('the strip is loaded anew by itself, for the page that it stands on', async (t) => {
+  const { visit, history } = await startAdmin(t)
+  const { text } = await visit('/time-strip?path=%2Fdeploys&cursor=7')
+  assert.match(text, /^\s*<nav class="time-strip"/)
+  assert.match(text, /href="\/deploys\?since=/)
+  assert.doesNotMatch(text, /cursor=7&amp;since/)
+  history.close()
+  assert.equal((await visit('/time-strip?path=%2F')).status, 200)
+})
