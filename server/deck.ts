@@ -71,7 +71,7 @@ export function createDeck (
       supervisor: Supervisor,
       events: EventStream,
       history: History,
-      vitals: Pick<Vitals, 'series' | 'lastMinute' | 'metrics' | 'routes'>,
+      vitals: Pick<Vitals, 'series' | 'lastMinute' | 'metrics' | 'routes' | 'routesByMinute'>,
       /** what the app counts itself */
       metricHistory: Pick<MetricHistory, 'isEmpty' | 'list'>,
       appMetrics: { read: () => Promise<{ metrics: Metric[], leftOut: number }> },

@@ -146,7 +146,8 @@ function isLoose (schema: z.ZodObject) {
   return schema.def.catchall instanceof z.ZodUnknown
 }
 
-function namesIn (path: string) {
+/** @returns the names of the parameters of a path */
+export function namesIn (path: string) {
   return Array.from(path.matchAll(/:(\w+)/g), ([, name]) => name)
 }
 

@@ -30,7 +30,7 @@ import { compareModel, followRelease, releasePageModel, rollbackModel } from '..
 import { followRollout, rolloutPageModel } from '../rollouts/page.ts'
 import { followMetrics, metricsModel } from '../telemetry/page-metrics.ts'
 import { timeStrip } from './time-strip.ts'
-import { routesModel } from '../vitals/page-routes.ts'
+import { routeModel, routesModel } from '../vitals/page-routes.ts'
 import { followSettings, settingsPageModel } from '../config/page.ts'
 import { alertsModel } from '../alerts/page.ts'
 import { followWorker, slotOf, workerPageModel } from './worker-page.ts'
@@ -63,6 +63,7 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
       'chart-news', 'silent-hosts'] },
   { path: '/workers/:id', view: 'worker', model: workerPageModel, follow: followWorker, chartOf: slotOf },
   { path: '/routes', view: 'routes', model: routesModel, fragments: ['routes'], hasFilters: true },
+  { path: '/route', view: 'route', model: routeModel },
   { path: '/app-metrics', view: 'metrics', model: metricsModel, follow: followMetrics, fragments: ['metrics'],
     hasFilters: true },
   { path: '/jobs', view: 'jobs', model: jobsModel, fragments: ['jobs', 'job-runs'] },

@@ -10,7 +10,6 @@ import type { Tone } from '../events/kinds.ts'
  * The last hours as a strip of load and of what happened, above the pages of an app: a press chooses a time, which goes
  * along from page to page in the address.
  */
-export type TimeStrip = NonNullable<ReturnType<typeof timeStrip>>
 type Deck = Pick<WholeDeck, 'snapshot' | 'vitals'>
 type History = Pick<import('../../db/history.ts').History, 'page'>
 type Span = { sinceMs: number, untilMs: number }
@@ -37,7 +36,7 @@ const MARKS: Readonly<Record<string, { tone: Tone, one: string, many: string }>>
   'rollout.succeeded': { tone: 'info', one: 'rollout', many: 'rollouts' }
 })
 /** Pages that show a chosen time; the others show now. */
-const PAGES_OF_TIME = [/^\/$/, /^\/workers\//, /^\/history$/, /^\/logs$/, /^\/profiles$/]
+const PAGES_OF_TIME = [/^\/$/, /^\/workers\//, /^\/history$/, /^\/logs$/, /^\/routes$/, /^\/profiles$/]
 const LEFT_OUT = ['since', 'until', 'range', 'cursor', 'around', 'line', 'at']
 
 /** `path`: of the page; null where its time is none of the app's */

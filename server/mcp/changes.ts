@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { neededBy, operationsByName, type Route } from '../api/form.ts'
+import { namesIn, neededBy, operationsByName, type Route } from '../api/form.ts'
 import { NO_BODY, parseArgument, parseId } from '../api/input.ts'
 import { holderOf, roleAllows, type Role } from '../api/roles.ts'
 import { DeckError } from '../errors.ts'
@@ -37,8 +37,11 @@ export function changeTools ({ groups, confirmations }: { groups: Groups, confir
       const { operation: { summary, headers = {} }, method, path } = route
       const { params, body } = readInput(route, input)
       const tag = headers['If-Match'] && await api.tag(path)
-      const { what = `${name} ${input.id}`, facts, pinned, fixed } = await PREVIEWS[name](api, { ...params, ...body })
-      const order = { what, method, path: path.replace(':id', String(input.id)), fixed,
+      const { what = [name, ...Object.values(params)].join(' '), facts, pinned, fixed } = await PREVIEWS[name](api, {
+        ...params,
+        ...body
+      })
+      const order = { what, method, path: path.replace(/:(\w+)/, (_, subject) => String(params[subject])), fixed,
         ...(route.operation.body && { body: { ...body, ...pinned } }), headers: { ...(tag && { 'if-match': tag }) } }
       const confirmation = confirmations.keep({ order, holder: holderOf(auth), base: api.base })
       return {
@@ -93,15 +96,21 @@ function inputText (route: Route) {
   const fields = Object.entries(body?.shape ?? {}).map(([field, schema]) =>
     `${field}${needed.includes(field) ? '' : '?'} (${z.globalRegistry.get(schema)?.description})`
   )
-  return `${name}: ${[...(path.includes(':id') ? ['id'] : []), ...fields].join(', ') || body?.description}`
+  return `${name}: ${[...namesIn(path), ...fields].join(', ') || body?.description}`
 }
 
 /** @throws {DeckError} invalid-argument, invalid-id */
-function readInput ({ operation: { body: schema = NO_BODY }, path }: Route, input: Fields) {
-  const { id, ...rest } = input
-  const read = path.includes(':id') ? { params: { id: parseId(id) }, body: rest } : { params: {}, body: input }
-  parseArgument(schema, read.body, 'input')
-  return read
+function readInput ({ operation: { body: schema = NO_BODY, path: named = {} }, path }: Route,
+  input: Fields): { params: Fields, body: Fields }
+{
+  const [subject = ''] = namesIn(path)
+  const { [subject]: given, ...rest } = input
+  const params = subject === 'id'
+    ? { id: parseId(given) }
+    : parseArgument(z.strictObject(named), subject === '' ? {} : { [subject]: given }, 'input')
+  const body = subject === '' ? input : rest
+  parseArgument(schema, body, 'input')
+  return { params, body }
 }
 
 function followText (body: unknown) {

@@ -31,7 +31,8 @@ const ROUTES = z.strictObject({ since: TIME.nullable().describe('null: since thi
   release: RELEASE_NAME.nullable().describe('null: all releases'), compare: RELEASE_NAME.nullable(),
   items: z.array(ROUTE).describe('those that took the most time in all first') }).meta({ id: 'Routes' })
 
-export const routeFilters = (now: () => number) => ({ since: timeParam(now), release: RELEASE, compare: RELEASE })
+export const routeFilters = (now: () => number) => ({ since: timeParam(now), until: timeParam(now), release: RELEASE,
+  compare: RELEASE })
 
 /** Which routes are slow, or fail. */
 export function routeResources (
@@ -42,7 +43,7 @@ export function routeResources (
       GET: operation({ name: 'listRoutes',
         summary: 'Lists the routes of the app with their requests, errors and latencies',
         description:
-          'Of all that this master has heard of, or with `since` of the last hour at most; at most 200 routes of a release, and the others as one. ' +
+          'Of all that this master has heard of, or with `since` of the last hour at most, and `until`, by the minute; at most 200 routes of a release, and the others as one. ' +
           '`compare` adds the figures of another release in the same time.', role: 'viewer', cli: 'clusterdeck routes',
         query: z.strictObject(routeFilters(now)), answer: ROUTES,
         handle: ({ query }) => ({ body: listRoutes(deck.vitals, query, now()) }) })
@@ -52,7 +53,8 @@ export function routeResources (
 
 /** @throws {DeckError} invalid-query */
 export function listRoutes (vitals: Pick<Vitals, 'routes'>,
-  { since, release, compare }: { since?: number, release?: string, compare?: string }, now: number): RouteList
+  { since, until, release, compare }: { since?: number, until?: number, release?: string, compare?: string },
+  now: number): RouteList
 {
   const oldest = now - KEPT_MS
   if (since !== undefined && (since < oldest - TOLERANCE_MS || since > now)) {
@@ -62,10 +64,12 @@ export function listRoutes (vitals: Pick<Vitals, 'routes'>,
   const before = new Map(
     compare === undefined
       ? []
-      : vitals.routes({ release: compare, sinceMs: since }).map(({ route, ...figures }) => [route, figures])
+      : vitals.routes({ release: compare, sinceMs: since, untilMs: until }).map((
+        { route, ...figures }
+      ) => [route, figures])
   )
   return { since: since === undefined ? null : toIso(since), release: release ?? null, compare: compare ?? null,
-    items: vitals.routes({ release, sinceMs: since }).map((row) => ({ ...row,
+    items: vitals.routes({ release, sinceMs: since, untilMs: until }).map((row) => ({ ...row,
       before: before.get(row.route) ?? null })
     ) }
 }

@@ -38,17 +38,20 @@ export function createRoutes ({ now }: { now: () => number }) {
     },
 
     /**
-     * `release`: of this one alone; `sinceMs`: since the begin of that minute, within the last hour. Returns
-     * those with the most time first.
+     * `release`: of this one alone; `sinceMs`: since the begin of that minute, within the last hour; `untilMs`: to the
+     * end of the minute before. Returns those with the most time first.
      */
-    read ({ release, sinceMs }: { release?: string, sinceMs?: number } = {}): RouteFigures[] {
+    read (
+      { release, sinceMs, untilMs = Infinity }: { release?: string, sinceMs?: number, untilMs?: number } = {}
+    ): RouteFigures[] {
       const sums: Map<string, Sum> = new Map()
       const isMeant = (each: string) => release === undefined || each === release
-      const newest = sinceMs === undefined ? totals : currentMinute >= minuteOf(sinceMs) ? current : []
+      const isInside = (minute: number) => minute >= minuteOf(sinceMs ?? 0) && minute * MINUTE_MS < untilMs
+      const newest = sinceMs === undefined ? totals : isInside(currentMinute) ? current : []
       for (const [name, routes] of newest) if (isMeant(name)) addAll(sums, routes)
       if (sinceMs !== undefined) {
         for (const { minute, slices } of minutes) {
-          if (minute < minuteOf(sinceMs)) continue
+          if (!isInside(minute)) continue
           for (const slice of slices)
             if (isMeant(slice.release)) { for (const [route, sum] of slice.routes) addTo(sums, { route, ...sum }) }
         }
@@ -56,6 +59,23 @@ export function createRoutes ({ now }: { now: () => number }) {
       return [...sums].map(([route, sum]) => figuresOf(route, sum)).sort((one, other) =>
         other.totalMs - one.totalMs || one.route.localeCompare(other.route)
       )
+    },
+
+    /** What each route has answered in each minute of the last hour, oldest first. `at`: its begin, ms. */
+    byMinute (): Map<string, ({ at: number } & Omit<RouteFigures, 'route'>)[]> {
+      const found: ReturnType<typeof this.byMinute> = new Map()
+      const all = [...minutes, { minute: currentMinute,
+        slices: [...current].map(([release, routes]) => ({ release, routes: sparseOf(routes) })) }]
+      for (const { minute, slices } of all) {
+        const sums: Map<string, Sum> = new Map()
+        for (const slice of slices) { for (const [route, sum] of slice.routes) addTo(sums, { route, ...sum }) }
+        for (const [name, sum] of sums) {
+          const { route, ...figures } = figuresOf(name, sum)
+          const known = found.get(route) ?? []
+          found.set(route, [...known, { at: minute * MINUTE_MS, ...figures }])
+        }
+      }
+      return found
     }
   }
 

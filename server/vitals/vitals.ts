@@ -140,6 +140,9 @@ export function createVitals (
     /** What was answered, by route. */
     routes: routes.read,
 
+    /** The same by the minute, of the last hour. */
+    routesByMinute: routes.byMinute,
+
     /** How many requests each release has answered, and how many by 5xx. */
     answers,
 

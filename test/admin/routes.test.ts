@@ -50,12 +50,36 @@ test('forgets the minutes of more than an hour ago, and keeps what each release 
   assert.deepEqual(await routesOf('?release=r1'), ['GET /orders', 'GET /users/:id'])
 })
 
+test('a route has a page: its last hour by the minute, and each release that has answered it', async (t) => {
+  const { visit } = await setUp(t)
+  const list = (await visit('/routes?since=all')).text
+  assert.match(list, /class="row-link" href="\/route\?route=GET\+\/orders"><bdi>GET \/orders/)
+  assert.match(list, /class="num is-failing" data-label="Error rate" title="25 answers/)
+  assert.match(list, /<path d="M[^"]+"/)
+  const { text } = await visit('/route?route=GET+%2Forders')
+  assert.match(text, /100 requests since the master started, 25\.0% 5xx/)
+  assert.match(text, /5xx a minute[^]*<strong>25<\/strong>/)
+  assert.match(text, /href="\/releases\/r1">r1<\/a>[^]*0\.0%/)
+  assert.match(text, /href="\/logs\?q=\/orders"/)
+  assert.ok(!(await visit(`/route?route=${encodeURIComponent(HOSTILE)}`)).text.includes('<script>alert'))
+  assert.equal((await visit('/route?route=GET+%2Fnothing')).status, 404)
+})
+
+test('a time that is chosen counts for the routes too, by the minute', async (t) => {
+  const { clock, api } = await setUp(t)
+  const iso = (ms: number) => new Date(ms).toISOString()
+  const span = `since=${iso(clock.now() - 12 * MINUTE_MS)}&until=${iso(clock.now() - 5 * MINUTE_MS)}`
+  const { body } = await api('get', `/api/v1/routes?${span}`)
+  assert.deepEqual(body.items.map(({ route, requests }) => [route, requests]), [['GET /orders', 50], ['GET /users/:id',
+    50]])
+})
+
 test('the page marks the routes that a release made worse, and shows their names as text', async (t) => {
   const { visit } = await setUp(t)
   const page = async (query: string) => (await visit(`/routes${query}`)).text
   const text = await page('?release=r2&compare=r1')
-  assert.match(text, /GET \/users\/:id<\/bdi> <span class="pill tone-warn">Slower/)
-  assert.match(text, /GET \/orders<\/bdi> <span class="pill tone-bad">More errors/)
+  assert.match(text, /GET \/users\/:id<\/bdi><\/a> <span class="pill tone-warn">Slower/)
+  assert.match(text, /GET \/orders<\/bdi><\/a> <span class="pill tone-bad">More errors/)
   assert.ok(!text.includes('<script>alert'))
   assert.match(await page('?sort=size'), /role="alert"/)
 })

@@ -89,7 +89,8 @@ test('every page has a place in the palette', () => {
   // people.
   const paths = PAGES.map(({ path }) => path.replace('{/:id}', '')).filter((path) =>
     !path.includes(':') &&
-    !['/compare', '/palette', '/decks', '/dialogs', '/time-strip', '/deploys/preview', '/fleet/preview'].includes(path)
+    !['/compare', '/route', '/palette', '/decks', '/dialogs', '/time-strip', '/deploys/preview', '/fleet/preview']
+      .includes(path)
   )
   assert.deepEqual(paths.filter((path) => !hrefs.includes(path)), [])
   assert.deepEqual(
