@@ -59,8 +59,8 @@ export function routesModel (
       box: SPARK_BOX,
       rows: items.sort((one, other) => SORTS[sort].valueOf(other) - SORTS[sort].valueOf(one)).map((row) => ({ ...row,
         share: all === 0 ? 0 : row.totalMs / all, worse: worseThanBefore(row), isFailing: isFailing(row),
-        url: urlOf('/route', { route: row.route }), spark: sparkOf(minutes.get(row.route) ?? [], ({ requests }) =>
-          requests, now).path })
+        url: urlOf('/route', { route: row.route }),
+        spark: sparkOf(minutes.get(row.route) ?? [], { valueOf: ({ requests }) => requests, empty: 0, now }).path })
       ),
       canonicalUrl: urlOf('/routes', { ...filters.texts, ...(sort === 'time' ? {} : { sort }) })
     }
