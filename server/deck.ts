@@ -11,11 +11,11 @@ import { controlGroups, type Limits } from './system/control-groups.ts'
 import { checkedProgram } from './system/program.ts'
 import type { RolloutView } from './lifecycle/rollout/record.ts'
 import type { Steering } from './config/steering.ts'
-import type { Client, Drift, OperatorInput, shownRelease } from './lifecycle/state.ts'
+import type { Client, OperatorInput } from './lifecycle/state.ts'
 import type { StrategyWish } from './lifecycle/rollout/strategy.ts'
 import type { Supervisor } from './cluster/supervisor.ts'
 import type { Outcome, Setback } from './releases/catalogue.ts'
-import type { Setting } from './api/shapes.ts'
+import type { KeptRelease, Setting } from './api/shapes.ts'
 import type { Change, NewChange, Settings } from './config/settings.ts'
 import type { Config } from './config/config.ts'
 import type { EventStream } from './events/stream.ts'
@@ -40,10 +40,7 @@ import type { StepTools } from './jobs/run-steps.ts'
 export type Deck = ReturnType<typeof createDeck>
 export type Status = ReturnType<Deck['snapshot']>
 export type WorkerRow = Status['workers'][number]
-export type ReleaseView =
-  & ReturnType<typeof shownRelease>
-  & { outcome: Outcome | null, rollout: number | null, deployedAt: string | null, servedAt: string | null,
-    setback: Setback | null, isLastGood: boolean, inUse: boolean, changedInPlace: Drift & { message: string } | null }
+export type ReleaseView = KeptRelease
 /** `path`, `secret`: where a host waits; `name`: what it calls the app */
 export type Move = (to: { path: string, secret: string, actor: string }) => Promise<{ name: string }>
 /** What an operator wants; `release` of a rollback: the one before, unless it is said. */

@@ -57,6 +57,33 @@ export const SETBACK = z.strictObject({
   reason: z.string().nullable()
 })
 
+export type KeptRelease = z.infer<typeof KEPT_RELEASE>
+export const KEPT_RELEASE = RELEASE.extend({
+  outcome: z.enum(['succeeded', 'failed', 'rolled-back']).nullable().describe(
+    'the outcome of its last successful deploy, or of its last deploy; null: it is still running'
+  ),
+  rollout: NUMBER.nullable().describe('the rollout that deployed it'),
+  deployedAt: TIME.nullable(),
+  servedAt: TIME.nullable().describe('when it last became the running release; null: never'),
+  setback: SETBACK.nullable().describe('what went wrong with it after it served; null: nothing'),
+  isLastGood: z.boolean().describe('the release that a rollback goes to by default'),
+  inUse: z.boolean().describe('a worker runs it, or would restart with it'),
+  changedInPlace: z.strictObject({
+    kind: z.enum(['code', 'folder', 'unknown']).describe(
+      'code: a new worker would run other code; folder: other files of its folder have changed, by a later deploy or by the app; unknown: whether they have is not known'
+    ),
+    count: z.int().describe('how many files have changed'),
+    files: z.array(z.string()).describe('at most 5 of them'),
+    since: TIME.nullable().describe('when the first of them was written; null: unknown'),
+    by: RELEASE_NAME.nullable().describe(
+      'the release that was deployed from the same folder later, if only that is known'
+    ),
+    message: z.string().describe('the same for people')
+  }).nullable().describe(
+    'its folder has other files now: a new worker would run other code, and a rollback to it is refused; null: as far as is known it has not'
+  )
+}).meta({ id: 'KeptRelease' })
+
 export type Figures = z.infer<typeof FIGURES>
 export const FIGURES = z.strictObject({ workers: COUNT, requests: COUNT, errorRate: z.number().nullable(),
   p99Ms: z.number().nullable() })

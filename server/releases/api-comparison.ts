@@ -3,10 +3,10 @@ import { DeckError } from '../errors.ts'
 import { operation, type Resource } from '../api/endpoint.ts'
 import { RELEASE } from '../api/filters.ts'
 import { roleAllows } from '../api/roles.ts'
-import { PREVIEW } from '../api/shapes.ts'
+import { KEPT_RELEASE, PREVIEW, type KeptRelease } from '../api/shapes.ts'
 import { isNewer } from '../config/release-id.ts'
 import { readVitals } from '../vitals/api.ts'
-import { KEPT_RELEASE, parseRelease, RELEASE_PARAMETER, type KeptRelease } from './api.ts'
+import { parseRelease, RELEASE_PARAMETER } from './api.ts'
 import type { Deck, ReleaseView } from '../deck.ts'
 
 /** Two releases side by side: what differs in them, and how their workers were. */

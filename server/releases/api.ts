@@ -3,38 +3,11 @@ import { RELEASE_ID } from '../config/release-id.ts'
 import { DeckError } from '../errors.ts'
 import { COMMIT_ORDER } from '../config/orders.ts'
 import { created, operation, type Resource } from '../api/endpoint.ts'
-import { NUMBER, pageOf, RELEASE_NAME, TIME } from '../api/fields.ts'
+import { pageOf, RELEASE_NAME, TIME } from '../api/fields.ts'
 import { PAGE_QUERY } from '../api/filters.ts'
 import { STRATEGY_FLAGS } from '../rollouts/api.ts'
-import { RUN, RELEASE, SETBACK } from '../api/shapes.ts'
+import { KEPT_RELEASE, RUN } from '../api/shapes.ts'
 import type { Deck } from '../deck.ts'
-
-export type KeptRelease = z.infer<typeof KEPT_RELEASE>
-export const KEPT_RELEASE = RELEASE.extend({
-  outcome: z.enum(['succeeded', 'failed', 'rolled-back']).nullable().describe(
-    'the outcome of its last successful deploy, or of its last deploy; null: it is still running'
-  ),
-  rollout: NUMBER.nullable().describe('the rollout that deployed it'),
-  deployedAt: TIME.nullable(),
-  servedAt: TIME.nullable().describe('when it last became the running release; null: never'),
-  setback: SETBACK.nullable().describe('what went wrong with it after it served; null: nothing'),
-  isLastGood: z.boolean().describe('the release that a rollback goes to by default'),
-  inUse: z.boolean().describe('a worker runs it, or would restart with it'),
-  changedInPlace: z.strictObject({
-    kind: z.enum(['code', 'folder', 'unknown']).describe(
-      'code: a new worker would run other code; folder: other files of its folder have changed, by a later deploy or by the app; unknown: whether they have is not known'
-    ),
-    count: z.int().describe('how many files have changed'),
-    files: z.array(z.string()).describe('at most 5 of them'),
-    since: TIME.nullable().describe('when the first of them was written; null: unknown'),
-    by: RELEASE_NAME.nullable().describe(
-      'the release that was deployed from the same folder later, if only that is known'
-    ),
-    message: z.string().describe('the same for people')
-  }).nullable().describe(
-    'its folder has other files now: a new worker would run other code, and a rollback to it is refused; null: as far as is known it has not'
-  )
-}).meta({ id: 'KeptRelease' })
 
 const REF = z.strictObject({ name: z.string(), kind: z.enum(['branch', 'tag']), commit: z.string(),
   at: TIME.describe('when the commit, or a tag with a message, was made'),

@@ -12,16 +12,24 @@ export type Catalogue = ReturnType<typeof createCatalogue>
 export type Outcome = 'succeeded' | 'failed' | 'rolled-back'
 export type { Setback }
 /**
- * `outcome`, `rollout`, `deployedMs`: of its last deploy that succeeded, or of its last one if none has; `servedMs`:
- * wall time since which it has served, as far as is known; `spec`: how its workers are started, null where another
- * master has started it;
- * `stamp`: of all its files, for a copy; `rewritten`: how other files of its folder have changed by a later deploy from
- * the same folder; `sameFilesUntil`: the id of the newest later release from the same folder with the same files.
+ * What is kept of a release beside what it is: `rollout`: of its last deploy that succeeded, or of its last one if none
+ * has; `servedMs`: wall time since which it has served, as far as is known; `stamp`: of all its files, for a copy;
+ * `rewritten`: how other files of its folder have changed by a later deploy from the same folder; `sameFilesUntil`: the
+ * id of the newest later release from the same folder with the same files.
  */
-export type Item = { release: Release, outcome: Outcome | null, rollout: number | null, deployedMs: number | null,
-  servedMs?: number | null, setback?: Setback | null, marks: Marks, spec: LaunchSpec | null, stamp: string | null,
-  rewritten?: Drift | null, sameFilesUntil?: string | null }
+type Facts = { rollout: number | null, servedMs: number | null, setback: Setback | null, stamp: string | null,
+  rewritten: Drift | null, sameFilesUntil: string | null }
+/**
+ * `outcome`, `deployedMs`: of the deploy that `rollout` names; `spec`: how its workers are started, null where another
+ * master has started it
+ */
+export type Item = Facts & { release: Release, outcome: Outcome | null, deployedMs: number | null, marks: Marks,
+  spec: LaunchSpec | null }
 type Use = { used: Set<string>, current: string | null }
+
+/** Each is in the row of its release; an older version may have written fewer. */
+export const NO_FACTS: Readonly<Facts> = Object.freeze({ rollout: null, servedMs: null, setback: null, stamp: null,
+  rewritten: null, sameFilesUntil: null })
 
 const CURSOR_KIND = 'd'
 const MAX_LIMIT = 100
@@ -97,7 +105,7 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
       if (!item) return
       if (outcome === 'succeeded')
         Object.assign(item, { outcome, rollout, deployedMs: now(), servedMs: now(), setback: null })
-      else if (item.servedMs == null) Object.assign(item, { outcome, rollout, deployedMs: now() })
+      else if (item.servedMs === null) Object.assign(item, { outcome, rollout, deployedMs: now() })
       else if (rollout !== null && !isRolledBack(item))
         item.setback = { outcome: 'failed', at: isoTime(now()), rollout, actor, reason }
       saveAll()
@@ -132,7 +140,7 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
    * guard rolled back never.
    */
   function lastGood (id: string): Item | undefined {
-    const others = [...known.values()].filter(({ release, servedMs }) => servedMs != null && release.id !== id)
+    const others = [...known.values()].filter(({ release, servedMs }) => servedMs !== null && release.id !== id)
     const served = others.sort((a, b) => (b.servedMs ?? 0) - (a.servedMs ?? 0))
     return served.find((item) => !isRolledBack(item)) ?? served.find(({ setback }) => setback?.actor !== GUARD)
   }
@@ -140,8 +148,8 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
   function viewOf (item: Item, { used, current }: Use, good = lastGood(current ?? '')) {
     const { release: { args: _, execArgv: __, ...release }, outcome, rollout, deployedMs, servedMs, setback } = item
     return { ...release, outcome, rollout, deployedAt: deployedMs === null ? null : isoTime(deployedMs),
-      servedAt: servedMs == null ? null : isoTime(servedMs), setback: setback ?? null,
-      isLastGood: good?.release.id === release.id, inUse: used.has(release.id) }
+      servedAt: servedMs === null ? null : isoTime(servedMs), setback, isLastGood: good?.release.id === release.id,
+      inUse: used.has(release.id) }
   }
 
   /** @returns the one that the next new release gets */
@@ -171,38 +179,34 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
 
   function restoreRow ({ number, outcome, deployedMs, body, arguments: words, marks }: ReleaseRow) {
     lastNumber = Math.max(lastNumber, number)
-    const { stamp = null, rollout = null, setback = null, rewritten = null, sameFilesUntil = null,
-      servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body as Partial<Item>
+    const { facts, rest } = splitBody(body)
+    facts.servedMs ??= outcome === 'succeeded' ? deployedMs : null
     const ours = known.get(number)
     // One that this master has adopted already keeps the spec that it goes on with; its marks are those of its deploy.
-    if (ours)
-      return Object.assign(ours, { stamp, marks, rollout, setback, rewritten, sameFilesUntil,
-        servedMs: servedMs ?? ours.servedMs })
-    known.set(number, { release: { ...shownBody, ...words } as Release, outcome: outcome as Outcome | null, rollout,
-      deployedMs, servedMs, setback, marks, spec: null, stamp, rewritten, sameFilesUntil })
+    if (ours) return Object.assign(ours, { ...facts, marks, servedMs: facts.servedMs ?? ours.servedMs })
+    known.set(number, { ...facts, release: { ...rest, ...words } as Release, outcome: outcome as Outcome | null,
+      deployedMs, marks, spec: null })
   }
 
   /** Writes them all: the next time makes up for one that failed. */
   function saveAll () {
     try {
-      history.releases.replace(
-        [...known].map(
-          (
-            [number,
-              { release, outcome, rollout, deployedMs, servedMs = null, setback = null, rewritten = null,
-                sameFilesUntil = null, marks, stamp }]
-          ) => {
-            const { args = [], execArgv = [], environmentChanged: _, ...body } = release
-            return { number, outcome, deployedMs,
-              body: { ...body, stamp, rollout, servedMs, setback, rewritten, sameFilesUntil },
-              arguments: { args, execArgv }, marks }
-          }
-        )
-      )
+      history.releases.replace([...known].map(([number, { release, outcome, deployedMs, marks, ...item }]) => {
+        const { args = [], execArgv = [], environmentChanged: _, ...body } = release
+        return { number, outcome, deployedMs, body: { ...body, ...splitBody(item).facts },
+          arguments: { args, execArgv }, marks }
+      }))
     } catch (error) {
       onError(error)
     }
   }
+}
+
+function splitBody (body: Record<string, unknown>): { facts: Facts, rest: Record<string, unknown> } {
+  const isFact = ([name]: [string, unknown]) => Object.hasOwn(NO_FACTS, name)
+  const all = Object.entries(body)
+  return { facts: { ...NO_FACTS, ...Object.fromEntries(all.filter(isFact)) },
+    rest: Object.fromEntries(all.filter((each) => !isFact(each))) }
 }
 
 function isRolledBack ({ setback }: Item) {

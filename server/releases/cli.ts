@@ -2,7 +2,7 @@ import { changedParts } from '../config/changed-parts.ts'
 import { RELEASE_ID } from '../config/release-id.ts'
 import { listCommand, tableText } from '../cli/actions.ts'
 import { linesOf, type Columns } from '../cli/output.ts'
-import type { KeptRelease } from './api.ts'
+import type { KeptRelease } from '../api/shapes.ts'
 
 const PAGE_LIMIT = 100
 

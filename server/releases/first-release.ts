@@ -3,7 +3,7 @@ import { releaseNumber } from '../config/release-id.ts'
 import { isOldNode, isProgram } from '../system/app-node.ts'
 import { placeIn } from './resolve.ts'
 import type { Release } from '../lifecycle/state.ts'
-import type { Item } from './catalogue.ts'
+import { NO_FACTS, type Item } from './catalogue.ts'
 import type { Launches } from './launches.ts'
 import type { Stock } from './stock.ts'
 
@@ -37,8 +37,8 @@ export function adoptRelease ({ config, catalogue, now }: Stock, launches: Launc
   const number = releaseNumber(release.id)
   catalogue.countFrom(number)
   // If its marks are known, they are those of its deploy.
-  const fresh: Omit<Item, 'release' | 'spec'> = { outcome: 'succeeded', rollout: null, deployedMs: null,
-    servedMs: now(), marks: launches.latest().marks, stamp: null }
+  const fresh: Omit<Item, 'release' | 'spec'> = { ...NO_FACTS, outcome: 'succeeded', deployedMs: null, servedMs: now(),
+    marks: launches.latest().marks }
   catalogue.put(number, { ...fresh, ...catalogue.find(release.id), release: adopted, spec })
   return adopted
 }

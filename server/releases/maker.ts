@@ -6,7 +6,7 @@ import { partsLeftOut } from './file-differences.ts'
 import { isAskedFor } from '../system/app-node.ts'
 import { pinOptions, resolveConfigured, resolvePath, type Place } from './resolve.ts'
 import type { Release } from '../lifecycle/state.ts'
-import type { Item } from './catalogue.ts'
+import { NO_FACTS, type Item } from './catalogue.ts'
 import type { LaunchSpec } from './launch-spec.ts'
 import type { Draft } from './release-folders.ts'
 import type { Stock } from './stock.ts'
@@ -46,7 +46,7 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
   {
     const release: Release = { id: `r${number}`, ...what, createdAt: new Date(now()).toISOString(),
       changed: changesTo(what, spec), createdBy: actor, note }
-    catalogue.put(number, { release, outcome: null, rollout: null, deployedMs: null, marks: spec.marks, spec, stamp })
+    catalogue.put(number, { ...NO_FACTS, release, outcome: null, deployedMs: null, marks: spec.marks, spec, stamp })
     catalogue.save()
     return release
   }

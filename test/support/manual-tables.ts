@@ -21,13 +21,24 @@ const GROUPS: [string, (string | null)[], string?][] = [['General', [null, 'stic
 ], '[Telemetry](telemetry.md)'], ['Logs, history and diagnostics', ['logs', 'history'], '[Logs](logs.md)']]
 
 /**
- * The tables of the manual that are made from the code, each between two marks: `node test/support/manual-tables.ts`
- * puts them in.
+ * The tables of the manual that are made from the code, each between two marks: `npm run tables` puts
+ * them in.
  */
 export const TABLES = Object.freeze([{ page: 'api', mark: 'calls', table: callsTable() }, { page: 'ci', mark: 'script',
   table: scriptOf('ci/deploy.sh') }, { page: 'api', mark: 'hostcalls', table: hostCallsTable() }, { page: 'moving-in',
-  mark: 'keys', table: keysTable() }, { page: 'options', mark: 'options', table: optionsTable() }, { page: 'states',
-  mark: 'events', table: eventsTable() }])
+  mark: 'keys', table: keysTable() }, { page: 'options', mark: 'options', table: optionsTable() }, { page: 'options',
+  mark: 'live', table: liveText() }, { page: 'states', mark: 'events', table: eventsTable() }])
+
+/** The options that can be changed while the app runs, whole sections by their names. */
+function liveText (): string {
+  const isLive = ({ takesEffect }: Option) => takesEffect === 'now'
+  const sectionOf = ({ name }: Option) => name.split('.')[0]
+  const names = OPTIONS.filter(isLive).map((option) => {
+    const all = OPTIONS.filter((other) => sectionOf(other) === sectionOf(option))
+    return all.length > 1 && all.every(isLive) ? `${sectionOf(option)}.*` : option.name
+  })
+  return `\n${[...new Set(names)].map((name) => `\`${name}\``).join(', ')}\n\n`
+}
 
 /** `file`: from the top */
 function scriptOf (file: string) {

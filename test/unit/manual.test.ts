@@ -44,7 +44,7 @@ for (const { page, mark, table } of TABLES) {
   test(`the table of ${mark} is that of the code`, () => {
     const text = textOf(new URL(`${page}.md`, folder))
     assert.ok(text.includes(`<!-- ${mark} -->\n`))
-    assert.equal(text, withTable(text, mark, table), 'node test/support/manual-tables.ts puts it in')
+    assert.equal(text, withTable(text, mark, table), 'npm run tables puts it in')
   })
 }
 
