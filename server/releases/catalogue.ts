@@ -10,7 +10,6 @@ import type { Setback } from '../api/shapes.ts'
 
 export type Catalogue = ReturnType<typeof createCatalogue>
 export type Outcome = 'succeeded' | 'failed' | 'rolled-back'
-export type { Setback }
 /**
  * What is kept of a release beside what it is: `rollout`: of its last deploy that succeeded, or of its last one if none
  * has; `servedMs`: wall time since which it has served, as far as is known; `stamp`: of all its files, for a copy;
