@@ -4,6 +4,7 @@ import { findApp, findName, notRunning, visibleNames, whyNotRunning, type Apps,
 import { roleAllows, type Auth } from '../api/roles.ts'
 import { createSchemaPool } from '../api/schema-pool.ts'
 import { appRows } from '../host/page-apps.ts'
+import { pastModel } from '../host/page-past.ts'
 import { isVisit } from '../dashboard/page-router.ts'
 import { DeckError } from '../errors.ts'
 import { sendProblem } from '../problem.ts'
@@ -155,7 +156,7 @@ export function createHostSites (
     if (!(error instanceof DeckError) || error.code !== 'app-not-running') return {}
     const app = findApp(apps, error.details.app, auth)
     if (CHANGING.has(app.state)) return { ...whyNotRunning(app), refreshS: LOOK_AGAIN_S }
-    return { ...whyNotRunning(app),
+    return { ...whyNotRunning(app), past: pastModel(apps.left(app.name)),
       starts: auth.via === 'session' && roleAllows(auth.role, 'operator') ? app.name : null }
   }
 

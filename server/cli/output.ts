@@ -136,8 +136,10 @@ function factsText (status: Status, now: number) {
   const ready = `${status.readyWorkers} of ${status.desiredWorkers} ready`
   return linesOf([
     ...notices.map((
-      { id, at, count, message }
-    ) => ['notice', `${id}: ${message} (${at}${count > 1 ? `, ${count} times` : ''})`]),
+      { id, at, count, message, endedAt }
+    ) => ['notice',
+      `${id}: ${message} (${at}${count > 1 ? `, ${count} times` : ''}${endedAt ? `, over since ${endedAt}` : ''})`]
+    ),
     ['health', health && healthText(health)],
     ['state', status.state],
     ['master',

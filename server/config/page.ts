@@ -20,22 +20,22 @@ const VIEWS: Readonly<Record<string, { label: string, isShown: (setting: Setting
   live: { label: 'Can change now', isShown: ({ takesEffect }) => takesEffect === 'now' }
 })
 
-/** Which options stand together, by the first part of their names. */
-const GROUPS: readonly { id: string, title: string, parts: readonly string[] }[] = Object.freeze([{ id: 'app',
-  title: 'App',
-  parts: ['name', 'entry', 'script', 'args', 'execArgv', 'node', 'cwd', 'env', 'envFile', 'secrets', 'dataDir',
-    'watch'] }, { id: 'workers', title: 'Workers and connections',
+/** Which options stand together, by the first part of their names: what people change most comes first. */
+const GROUPS: readonly { id: string, title: string, parts: readonly string[] }[] = Object.freeze([{ id: 'workers',
+  title: 'Workers and connections',
   parts: ['workers', 'standby', 'dispatch', 'sticky', 'rebalance', 'instanceVariable', 'compileCache', 'portPerSlot',
-    'orphanMs'] }, { id: 'ready', title: 'Start and readiness', parts: ['start', 'ready'] }, { id: 'end',
-  title: 'End of a worker', parts: ['drain', 'stop', 'crash'] }, { id: 'restart', title: 'Restarts and limits',
-  parts: ['restart', 'limits', 'watchdog', 'recycle', 'keeper'] }, { id: 'rollout', title: 'Rollouts',
-  parts: ['rollout'] }, { id: 'releases', title: 'Releases', parts: ['releases'] }, { id: 'hooks',
-  title: 'Hooks and jobs', parts: ['hooks', 'jobs'] }, { id: 'kept', title: 'Logs, history and diagnostics',
-  parts: ['logs', 'history', 'diagnostics'] }, { id: 'telemetry', title: 'Telemetry', parts: ['telemetry'] }, {
-  id: 'admin',
-  title: 'Admin page and alerts',
-  parts: ['admin', 'alerts']
-}, { id: 'fleet', title: 'Fleet', parts: ['fleet'] }])
+    'orphanMs'] }, { id: 'rollout', title: 'Rollouts', parts: ['rollout'] }, { id: 'restart',
+  title: 'Restarts and limits', parts: ['restart', 'limits', 'watchdog', 'recycle', 'keeper'] }, { id: 'ready',
+  title: 'Start and readiness', parts: ['start', 'ready'] }, { id: 'end', title: 'End of a worker',
+  parts: ['drain', 'stop', 'crash'] }, { id: 'kept', title: 'Logs, history and diagnostics',
+  parts: ['logs', 'history', 'diagnostics'] }, { id: 'releases', title: 'Releases', parts: ['releases'] }, {
+  id: 'hooks',
+  title: 'Hooks and jobs',
+  parts: ['hooks', 'jobs']
+}, { id: 'admin', title: 'Admin page and alerts', parts: ['admin', 'alerts'] }, { id: 'telemetry', title: 'Telemetry',
+  parts: ['telemetry'] }, { id: 'app', title: 'App',
+  parts: ['name', 'entry', 'script', 'args', 'execArgv', 'node', 'cwd', 'env', 'envFile', 'secrets', 'dataDir',
+    'watch'] }, { id: 'fleet', title: 'Fleet', parts: ['fleet'] }])
 
 const EFFECTS: Readonly<Record<Setting['takesEffect'] | 'rollout', string>> = Object.freeze({ now: 'at once',
   rollout: 'with the next rollout', deploy: 'with the next deploy', start: 'with the next start or upgrade' })
@@ -64,9 +64,9 @@ export function settingsModel ({ deck, history, params }: Asked) {
   const found = all.filter(VIEWS[view].isShown).filter(isFoundBy(q))
   const groups = GROUPS.map(({ id, title, parts }) => {
     return { id, title,
-      settings: found.filter(({ name }) => parts.includes(name.split('.')[0])).map((setting) =>
-        toShown(setting, changers.get(setting.name) ?? null, running)
-      ) }
+      settings: found.filter(({ name }) => parts.includes(name.split('.')[0])).sort((one, other) =>
+        Number(other.source !== 'default') - Number(one.source !== 'default')
+      ).map((setting) => toShown(setting, changers.get(setting.name) ?? null, running)) }
   })
   return { q, show: view, count: found.length,
     tabs: Object.entries(VIEWS).map(([name, { label, isShown }]) => ({ label, count: all.filter(isShown).length,

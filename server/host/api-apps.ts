@@ -11,6 +11,7 @@ import { booleanParam } from '../api/input.ts'
 import { mayUse, type Auth } from '../api/roles.ts'
 import type { Deck } from '../deck.ts'
 import type { History } from '../../db/history.ts'
+import type { Past } from '../../db/past.ts'
 import type { AdoptionView, Host } from './api.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import type { Upgrade } from '../handover/api.ts'
@@ -48,6 +49,8 @@ export type Apps = {
   /** an app was added, opened, closed or removed */
   onChange: (handler: () => void) => () => void,
   /** the histories of these apps, as far as they run, as one; `isWhole`: with that of the host itself */
+  /** what an app that does not run has left */
+  left: (name: string) => Past,
   past: (names: readonly string[], isWhole: boolean) => Pick<History, 'page' | 'count' | 'times'>,
   /** of the host */
   alerts: Deck['alerts'],

@@ -1,5 +1,6 @@
 import { checkDatabase } from '../../db/open.ts'
 import { pastOf } from '../../db/joint-history.ts'
+import { NO_PAST, pastOfApp } from '../app/past.ts'
 import { loadSite } from '../admin/listener.ts'
 import { createJointUpgrade, type JointUpgrade } from '../handover/joint-upgrade.ts'
 import { failWhenToldToStop } from '../handover/next-master.ts'
@@ -158,6 +159,11 @@ function createHostDeck (
   return {
     ...apps,
     past: pastOf(apps.opened, own.history),
+
+    left (name) {
+      const { dataDir } = apps.view(name)
+      return dataDir === null ? NO_PAST : pastOfApp(dataDir)
+    },
 
     /** What is told of the process of this host. */
     about: () => ({ pid: process.pid, keeperPid: identifyKeeper(keeper)?.pid ?? null, ...software, startedAt,

@@ -51,8 +51,9 @@ export function statusStory (status: Status, now: number): Told {
       `Rollout ${rollout.id} runs: ${rollout.kind} from ${rollout.from} to ${rollout.to}, ${rollout.state}, ${rollout.progress.replaced} of ${rollout.progress.total} slots${
         rollout.reason ? `: ${clip(rollout.reason)}` : ''
       }.`, upgrade && 'The master is being replaced.',
-      history?.problem && `The history cannot be written: ${history.problem}`, ...notices.map(({ id, at, message }) =>
-        `Notice ${id} (${at}): ${clip(message)}`
+      history?.problem && `The history cannot be written: ${history.problem}`,
+      ...notices.map(({ id, at, message, endedAt }) =>
+        `Notice ${id} (${at}${endedAt ? `, over since ${endedAt}` : ''}): ${clip(message)}`
       ), 'Workers:', ...bullets(workers, (worker) =>
         workerLine(worker, now), { max: MAX_ROWS })]),
     data: { app: app.name, entry: app.entry, addresses: app.addresses, tone: health.tone, problems: health.problems,

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { io } from 'socket.io-client'
+import { anEvent } from '../support/snapshots.ts'
 import { until } from '../support/until.ts'
 import { heard, rawRequest, startHostAdmin, TOKEN, type HostAdmin } from '../support/admin.ts'
 import type { History } from '../../db/history.ts'
@@ -113,6 +114,7 @@ test('an app that does not run says so, to a program and to a person, and one th
   const page = await host.visit('/apps/shop/logs')
   assert.equal(page.status, 409)
   assert.match(page.text, /shop is stopped/)
+  assert.doesNotMatch(page.text, /Its last lines/)
   const { body: unknown } = await host.api('get', '/api/v1/apps/shp/status').expect(404)
   assert.equal(unknown.detail, 'There is no app "shp" on this host (did you mean "shop"?)')
   await host.api('get', '/apps/shp/api/v1/status').expect(404)
@@ -200,3 +202,18 @@ function connect (t: TestContext, host: HostAdmin, base: string, token: string =
   t.after(() => socket.close())
   return socket
 }
+
+test('the page of an app that does not run says what it has left: open crashes, its last lines and what happened', async (t) => {
+  const host = await startHostAdmin(t)
+  host.apps.closeApp('shop', { state: 'failed', reason: 'no entry <b>' })
+  Object.assign(host.apps.lastWords, { lines: ['listening', 'Error: <x>\u202e'],
+    events: [anEvent({ id: 7, type: 'worker.exited', cause: 'crash', message: 'worker 3 died' }),
+      anEvent({ id: 6, type: 'access.used', message: 'read by ada' })],
+    crashes: [{ id: 1, kind: 'exception', errorName: 'TypeError', message: 'no <total>', count: 3,
+      lastSeenAt: '2026-01-01T00:00:00.000Z' }] })
+  const { status, text } = await host.visit('/apps/shop/')
+  assert.equal(status, 409)
+  assert.match(text,
+    /no entry &lt;b&gt;[^]*TypeError: no &lt;total&gt;[^]*3 times[^]*listening[^]*Error: &lt;x&gt;[^]*[Ww]orker 3 died/)
+  assert.doesNotMatch(text, /<x>|\u202e|read by ada/)
+})

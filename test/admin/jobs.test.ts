@@ -63,7 +63,7 @@ test('the page says what has failed first, and what a program has written is no 
   await deck.jobs.commands[0].finish({ code: 1 })
   const page = await pageOf('/jobs')
   assert.ok(page.indexOf('job-reindex') < page.indexOf('job-nightly'))
-  assert.match(page, /<a href="\/jobs" aria-current="page">Jobs<\/a>/)
+  assert.match(page, /<a href="\/jobs" data-of-time aria-current="page">Jobs<\/a>/)
   const [{ id }] = deck.jobs.runs('reindex', {}).items
   const run = await pageOf(`/jobs/runs/${id}`)
   assert.ok(run.includes('&lt;b&gt;why') && !run.includes('<b>why'))

@@ -9,6 +9,7 @@ import { viewOf } from '../../server/host/app-view.ts'
 import { fake } from './fake.ts'
 import { createFakeDeck } from './fake-deck.ts'
 import { tempFolder } from './folder.ts'
+import type { Past } from '../../db/past.ts'
 import type { Config } from '../../server/config/config.ts'
 import type { HostedApp } from '../../server/host/hosted-app.ts'
 import type { Deck } from '../../server/deck.ts'
@@ -41,8 +42,9 @@ type Start = { view?: Partial<AppView>, deck?: Parameters<FakeDeck['set']>[0] }
 /** `open`, `closeApp`: as if by itself; `set`: changes what the view says, and tells nobody */
 type FakeApps =
   & Apps
-  & { orders: { type: string, name: string, actor: string, more?: unknown }[], deck: (name: string) => FakeDeck,
-    whenStarted: (name: string, start: Start) => void, open: (name: string, changes?: Partial<AppView>) => void,
+  & { lastWords: Past, orders: { type: string, name: string, actor: string, more?: unknown }[],
+    deck: (name: string) => FakeDeck, whenStarted: (name: string, start: Start) => void,
+    open: (name: string, changes?: Partial<AppView>) => void,
     closeApp: (name: string, changes?: Partial<AppView>) => void,
     set: (name: string, changes: Partial<AppView>) => void, closeAll: () => void }
 
@@ -58,6 +60,7 @@ export function createFakeApps (
   const handlers: Set<() => void> = new Set()
   const starts: Map<string, Start> = new Map()
   let count = 0
+  const lastWords: Past = { events: [], crashes: [], lines: [] }
   const orders: FakeApps['orders'] = []
   for (const name of names) openApp(name)
 
@@ -113,7 +116,8 @@ export function createFakeApps (
     return { startedAt: '2026-01-01T00:00:00.000Z', actor, note }
   }, stopHost ({ actor }) {
     orders.push({ type: 'stop-host', name: '', actor })
-  }, past: pastOf((name) => apps.opened(name), history), notices: createNotices({ history, events }),
+  }, past: pastOf((name) => apps.opened(name), history), left: () => lastWords, lastWords,
+    notices: createNotices({ history, events }),
     alerts: createAlerts({ configured: [], store: history.alerts, events,
       deck: () => ({ host: 'web-1', app: 'host web-1', isHost: true, url: null, entry: folder, pid: 4000,
         version: '0.1.0' }), log: { warn () {} }, appNames: () => [...all.keys()] }, {

@@ -1,0 +1,48 @@
+import { readdirSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { readPast, type Past } from '../../db/past.ts'
+import { endOf, STREAMS, type Log } from '../logs/log-files.ts'
+import { tailSync } from '../logs/reader.ts'
+
+/** What is known of an app that does not run: its last events, its open crashes and its last words. */
+
+/** Of an app whose data folder nobody knows. */
+export const NO_PAST: Past = Object.freeze({ events: [], crashes: [], lines: [] })
+
+const EVENTS = 15
+const CRASHES = 5
+const LINES = 40
+const MAX_BYTES = 64 * 1024
+const LIVE = /^slot-(\d{1,3})\.(stdout|stderr)\.log$/
+
+/** `folder`: its data folder. What cannot be read is empty: somebody wants to know why it does not run. */
+export function pastOfApp (folder: string): Past {
+  return {
+    ...orNone(() => readPast(path.join(folder, 'history.db'), { events: EVENTS, crashes: CRASHES }), { events: [],
+      crashes: [] }),
+    lines: orNone(() => lastLines(path.join(folder, 'logs')), [])
+  }
+}
+
+/** @returns of the log that was written last, stderr before stdout */
+function lastLines (folder: string): string[] {
+  const logs = readdirSync(folder).flatMap((name) => {
+    const [, slot, stream] = LIVE.exec(name) ?? []
+    const { size, mtimeMs } = statSync(path.join(folder, name))
+    return slot === undefined || size === 0 ? [] : [{ log: { slot: Number(slot), stream } as Log, mtimeMs }]
+  })
+  const rank = ({ log, mtimeMs }: typeof logs[number]) => [-STREAMS.indexOf(log.stream), -mtimeMs]
+  const [last] = logs.sort((a, b) => rank(a)[0] - rank(b)[0] || rank(a)[1] - rank(b)[1])
+  return last
+    ? tailSync(folder, last.log, { lines: LINES, from: 0, to: endOf(folder, last.log), maxBytes: MAX_BYTES })
+    : []
+}
+
+function orNone<T> (read: () => T, none: T): T {
+  try {
+    return read()
+  } catch {
+    // ENOENT: it has never run; another version may have written it.
+    return none
+  }
+}

@@ -1,0 +1,16 @@
+import { headlineOf } from '../crashes/page-kinds.ts'
+import { firstLine, readable } from '../dashboard/readable-text.ts'
+import { toShownEvent } from '../events/page-shown-event.ts'
+import type { Apps } from './api-apps.ts'
+
+const TITLE_CHARS = 160
+
+/** What the page of an app that does not run shows of it, beside why it does not. */
+export function pastModel ({ events, crashes, lines }: ReturnType<Apps['left']>) {
+  return { events: events.map(toShownEvent).filter(({ type }) => !type.startsWith('access.')),
+    crashes: crashes.map((group) => {
+      const { name, message } = headlineOf(group)
+      return { id: group.id, count: group.count, lastSeenAt: group.lastSeenAt,
+        title: firstLine([name, message].filter(Boolean).join(': '), TITLE_CHARS) }
+    }), lines: lines.length === 0 ? null : readable(lines.join('\n')) }
+}
