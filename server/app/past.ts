@@ -9,7 +9,8 @@ import { tailSync } from '../logs/reader.ts'
 /** Of an app whose data folder nobody knows. */
 export const NO_PAST: Past = Object.freeze({ events: [], crashes: [], lines: [] })
 
-const EVENTS = 15
+/** Most are routine, which nobody wants to see. */
+const EVENTS = 60
 const CRASHES = 5
 const LINES = 40
 const MAX_BYTES = 64 * 1024

@@ -4,10 +4,11 @@ import { toShownEvent } from '../events/page-shown-event.ts'
 import type { Apps } from './api-apps.ts'
 
 const TITLE_CHARS = 160
+const SHOWN = 12
 
 /** What the page of an app that does not run shows of it, beside why it does not. */
 export function pastModel ({ events, crashes, lines }: ReturnType<Apps['left']>) {
-  return { events: events.map(toShownEvent).filter(({ type }) => !type.startsWith('access.')),
+  return { events: events.map(toShownEvent).filter(({ kind }) => kind.weight !== 'routine').slice(0, SHOWN),
     crashes: crashes.map((group) => {
       const { name, message } = headlineOf(group)
       return { id: group.id, count: group.count, lastSeenAt: group.lastSeenAt,
