@@ -13,7 +13,7 @@ test('what an app has left is read without a master, and nothing of it is change
   const history = openHistory({ file: path.join(folder, 'history.db') })
   const events = createEventStream()
   events.subscribe(history.record)
-  for (let n = 1; n <= 20; n++) events.publish({ type: 'worker.exited', cause: 'crash', message: `worker ${n} died` })
+  for (let n = 1; n <= 80; n++) events.publish({ type: 'worker.exited', cause: 'crash', message: `worker ${n} died` })
   history.crashes.record('v1:1', aCrash({ errorMessage: 'no total' }), { culprit: null })
   history.close()
   mkdirSync(path.join(folder, 'logs'))
@@ -23,8 +23,8 @@ test('what an app has left is read without a master, and nothing of it is change
   writeFileSync(path.join(folder, 'logs', 'slot-2.stderr.log'), '')
   const before = readdirSync(folder).sort()
   const past = pastOfApp(folder)
-  assert.deepEqual([past.events.length, past.events[0].message, past.crashes.map(({ message }) => message)], [15,
-    'worker 20 died', ['no total']])
+  assert.deepEqual([past.events.length, past.events[0].message, past.crashes.map(({ message }) => message)], [60,
+    'worker 80 died', ['no total']])
   assert.deepEqual([past.lines.length, past.lines[0], past.lines.at(-1)], [40, 'line 60', 'line 99'])
   assert.deepEqual(readdirSync(folder).sort().filter((name) => !/-(?:shm|wal)$/.test(name)),
     before.filter((name) => !/-(?:shm|wal)$/.test(name)))
