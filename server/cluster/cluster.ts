@@ -64,7 +64,7 @@ export type Services = {
   rolloutTurns: Turns | null,
   /** the port below that of slot 1; 0: they have none */
   portPerSlot: number,
-  vitals: Pick<Vitals, 'accept' | 'left' | 'latest' | 'answers'>,
+  vitals: Pick<Vitals, 'accept' | 'began' | 'left' | 'latest' | 'answers'>,
   appMetrics: AppMetrics,
   crashes: Pick<CrashRecorder, 'examine' | 'record'>,
   /** makes the release of a deploy */
@@ -78,12 +78,16 @@ export type Services = {
 export function createCluster (state: PoolState, services: Services, receive: (input: PlainInput) => void) {
   const handles: Map<number, WorkerHandle | OrphanHandle> = new Map()
   const news = new EventEmitter<News>().setMaxListeners(0)
+  news.on('ready', (worker) => {
+    const { slot = null } = cluster.state.workers[worker] ?? {}
+    if (slot !== null) services.vitals.began(worker, slot)
+  })
   news.on('left', (worker) => {
     handles.delete(worker)
     services.vitals.left(worker)
     services.appMetrics.left(worker)
   })
-  return Object.assign(news, services, {
+  const cluster = Object.assign(news, services, {
     state,
     handles,
     receive,
@@ -94,6 +98,7 @@ export function createCluster (state: PoolState, services: Services, receive: (i
       handles.get(worker)?.tell(message, handle)
     }
   })
+  return cluster
 }
 
 /** When an input has come, and what decides where chance does. */

@@ -4,6 +4,7 @@ import { isNewer, RELEASE_ID } from '../config/release-id.ts'
 import { DeckError } from '../errors.ts'
 import { count } from '../words/health.ts'
 import { baseOf, knownBase } from './api-comparison.ts'
+import { worseRoutes } from '../vitals/page-routes.ts'
 import { comparisonOf, crashesOn } from './page-comparison.ts'
 import { blockedReason, toRollout } from '../dashboard/overview.ts'
 import { readOr } from '../dashboard/read-or.ts'
@@ -145,7 +146,8 @@ export async function compareModel (
     picks?.from ?? (params.get('from') || baseOf(deck, deck.releases.get(requireReleaseId(id))))
   )
   const comparison = await comparisonOf(deck, { from, to: id, now: now(), can })
-  return { now: now(), comparison, picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }),
+  return { now: now(), comparison, routes: worseRoutes(deck.vitals, { from, to: id }, now()),
+    picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }),
     crashes: { from: crashesOn(deck, from), to: crashesOn(deck, id) } }
 }
 

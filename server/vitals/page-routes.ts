@@ -25,6 +25,7 @@ const MINUTES = 60
 const MINUTE_MS = 60_000
 const HOUR_MS = MINUTES * MINUTE_MS
 const COMPARABLE = 20
+const SHOWN_WORSE = 10
 /** of the answers of a route */
 const FAILING = 0.01
 /** A p99 of few requests says little. */
@@ -91,6 +92,16 @@ function worseThanBefore ({ requests, errors, p99Ms, before }: RouteRow): 'slowe
   if (before === null || Math.min(requests, before.requests) < LEAST_REQUESTS) return null
   if (errors / requests > before.errors / before.requests + MORE_ERRORS) return 'failing'
   return p99Ms > Math.max(before.p99Ms * MUCH_SLOWER, before.p99Ms + MUCH_SLOWER_MS) ? 'slower' : null
+}
+
+/** The routes that a release answers worse than another one, the worst first. */
+export function worseRoutes (vitals: Deck['vitals'], { from, to }: { from: string, to: string }, now: number) {
+  return listRoutes(vitals, { release: to, compare: from }, now).items.flatMap((row) => {
+    const worse = worseThanBefore(row)
+    return worse && row.before
+      ? [{ ...row, before: row.before, worse, url: urlOf('/route', { route: row.route }) }]
+      : []
+  }).slice(0, SHOWN_WORSE)
 }
 
 function isFailing ({ requests, errors }: Pick<RouteRow, 'requests' | 'errors'>): boolean {

@@ -1,6 +1,6 @@
 import { countOf, createAnswers } from './answers.ts'
 import { Blend } from './blend.ts'
-import { indexOf, requestsOf, toObject, type ColumnName, type MeasuredName, type Row } from './columns.ts'
+import { COLUMNS, indexOf, requestsOf, toObject, type ColumnName, type MeasuredName, type Row } from './columns.ts'
 import { createGrowingMemory, type Growing } from './growing-memory.ts'
 import { readReport, type Report } from './report.ts'
 import { createRing } from './ring.ts'
@@ -36,6 +36,7 @@ const MAX_DEAD_WORKERS = 512
 const HELD_NAMES: readonly MeasuredName[] = ['rssBytes', 'heapUsedBytes', 'heapTotalBytes', 'externalBytes', 'inFlight',
   'openConnections', 'processes', 'threads', 'descriptors']
 const HELD = HELD_NAMES.map(indexOf)
+const NOTHING: Row = new Float64Array(COLUMNS.length).fill(NaN)
 const RSS_BYTES = indexOf('rssBytes')
 const CPU_PERCENT = indexOf('cpuPercent')
 
@@ -111,6 +112,11 @@ export function createVitals (
         member.hasSentNonsense = true
         throw error
       }
+    },
+
+    /** It serves, and is looked at from outside should it never report. */
+    began (worker: number, slot: number) {
+      if (!workers.has(worker)) workers.set(worker, new Member(slot))
     },
 
     /** The worker has ended. Its last minute stays for a while. */
@@ -257,15 +263,15 @@ class Member {
       this.#ring.write(second, row)
       return row
     }
-    if (!this.isAlive || !this.newest) return null
-    const row = heldOnly(this.newest)
+    if (!this.isAlive) return null
+    const row = heldOnly(this.newest ?? NOTHING)
     if (this.#look(row, { at, usage: usage() })) {
       this.newest = row
       this.#newestAt = at
       this.#requestsPerSecond = null
       this.#ring.write(second, row)
     }
-    return row
+    return this.newest && row
   }
 
   /** A worker that hangs says nothing, but its process is seen from outside. Returns whether its CPU is known. */

@@ -65,6 +65,14 @@ test('a route has a page: its last hour by the minute, and each release that has
   assert.equal((await visit('/route?route=GET+%2Fnothing')).status, 404)
 })
 
+test('what a release answers worse stands where it is compared', async (t) => {
+  const { deck, visit } = await setUp(t)
+  deck.releases.items.push({ ...deck.releases.items[0], id: 'r2' })
+  const { text } = await visit('/compare?from=r1&to=r2')
+  assert.match(text,
+    /Routes that r2 answers worse[^]*GET \/users\/:id[^]*Slower[^]*4\.87 ms → 487 ms[^]*GET \/orders[^]*More errors[^]*0\.0% → 50\.0%/)
+})
+
 test('a time that is chosen counts for the routes too, by the minute', async (t) => {
   const { clock, api } = await setUp(t)
   const iso = (ms: number) => new Date(ms).toISOString()

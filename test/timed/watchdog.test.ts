@@ -20,7 +20,8 @@ const HANGS = [['loop', 'spinForever'], ['regex', 'matchForever'], ['wait', 'wai
 describe('the watchdog', { concurrency: true }, () => {
   test('ends whatever hangs, with the place where it is stuck, after its replacement has been started', async (t) => {
     const folder = tempFolder()
-    const deck = await startReady(t, 'hangs.js', { workers: 5, flags: WATCH, env: { FOLDER: folder } })
+    const deck = await startReady(t, 'hangs.js', { workers: 5, flags: ['--watchdog-timeout-ms', '4000'],
+      env: { FOLDER: folder } })
     const url = await deck.appUrl()
     const pids = new Map()
     for (const [how] of HANGS) pids.set(how, await hang(url, folder, how))
@@ -29,7 +30,7 @@ describe('the watchdog', { concurrency: true }, () => {
       const exited = await deck.untilEvent('worker.exited', { pid })
       assert.deepEqual([exited.cause, exited.signal, exited.actor, exited.release, exited.detail?.errorName], ['hung',
         'SIGKILL', 'system', 'r1', 'Unresponsive'], how)
-      assert.match(String(exited.message), /has not answered for [\d.]+ m?s \(option watchdog\.timeoutMs: 2000\)/)
+      assert.match(String(exited.message), /has not answered for [\d.]+ m?s \(option watchdog\.timeoutMs: 4000\)/)
       if (top) {
         assert.match(String(exited.detail?.stack?.split('\n')[1]),
           new RegExp(`^    at ${top} \\(.*hangs\\.js:\\d+:\\d+\\)$`), how)

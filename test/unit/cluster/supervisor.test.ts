@@ -102,7 +102,7 @@ test('what is gone back to is looked at before its first worker starts', async (
 
 test('what a worker cannot say any more of its end is told by its last report', (t) => {
   const { events, last } = supervised(t, {}, {
-    vitals: { accept () {}, left () {}, latest: (worker: number) =>
+    vitals: { accept () {}, began () {}, left () {}, latest: (worker: number) =>
       worker === 1 ? { inFlight: 2, openConnections: 5 } : null }
   })
   last().onMessage({ type: 'ready' })

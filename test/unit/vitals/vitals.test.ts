@@ -58,7 +58,9 @@ test('a worker that hangs is seen from outside: its CPU and memory, no latency, 
   let second = START_S
   let cpuMs = 5000
   const vitals = createVitals({ now: () => second * 1000,
-    usageOf: (worker) => worker === 1 ? { rssBytes: 70 * MIB, cpuMs: cpuMs += 980 } : null })
+    usageOf: (worker) =>
+      worker === 3 ? { rssBytes: MIB, cpuMs: 7 } : worker === 1 ? { rssBytes: 70 * MIB, cpuMs: cpuMs += 980 } : null })
+  vitals.began(3, 3)
   for (const worker of [1, 2])
     vitals.accept(worker, worker, report({ rssBytes: 50 * MIB, cpuPercent: 1, inFlight: 3, latenciesMs: [0.3] }))
   for (let n = 0; n < 4; n++) vitals.turn(second++)
@@ -67,6 +69,8 @@ test('a worker that hangs is seen from outside: its CPU and memory, no latency, 
     seen?.loopDelayP99Ms], [98, 70 * MIB, 3, null, null, null])
   assert.deepEqual(vitals.lastMinute(1).map(({ cpuPercent }) => cpuPercent), [1, 98, 98])
   assert.equal(vitals.latest(2)?.cpuPercent, 1, 'nobody tells of the other')
+  assert.deepEqual([vitals.latest(3)?.cpuPercent, vitals.latest(3)?.rssBytes, vitals.latest(3)?.inFlight], [0, MIB,
+    null], 'it has never reported')
 
   vitals.accept(1, 1, report({ cpuPercent: 2, latenciesMs: [0.3] }))
   vitals.turn(second++)
