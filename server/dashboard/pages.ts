@@ -154,5 +154,5 @@ async function ownLogsModel (asked: Asked) {
 }
 
 function dialogsModel ({ deck, can }: Asked) {
-  return { places: placesOf({ deck, can }), alarms: ALARMS }
+  return { places: placesOf({ deck, can }), alarms: ALARMS, isFromGit: Boolean(deck.snapshot().release?.git) }
 }

@@ -134,8 +134,13 @@ test('a branch is chosen, its guessed build confirmed and deployed by the dialog
   )
 
   const page = await browser.visit(t, deck, '/', { reducedMotion: 'reduce' })
-  await page.getByRole('button', { name: 'Rolling deploy' }).click()
   const dialog = page.getByRole('dialog', { name: 'Roll out a new release?' })
+  // Nothing moves under the hand when the preview comes.
+  await page.route('**/deploys/preview?*', async (route) => {
+    await dialog.getByLabel('Branch, tag or commit').waitFor()
+    await route.continue()
+  }, { times: 1 })
+  await page.getByRole('button', { name: 'Rolling deploy' }).click()
   await dialog.locator('#deploy-refs option[value=v2]').waitFor({ state: 'attached' })
   await dialog.getByLabel('Branch, tag or commit').fill('no-such-branch')
   await dialog.getByLabel('Note').fill('by the page')

@@ -42,7 +42,7 @@ export async function supervised (t: TestContext, app: string,
     take(told as SeenEvent)
     return told as DeckEvent
   } }, limits: { watchdog: { timeoutMs: 0, stack: 'off' }, recycle }, judge: createJudge(),
-    vitals: { accept: (_worker, _slot, body) => {
+    vitals: { began () {}, accept: (_worker, _slot, body) => {
       reports.push(body as Report)
     }, left () {}, latest: () => null, answers: createAnswers() } }))
   t.after(async () => {
