@@ -14,7 +14,7 @@ export const PLANNED_CAUSES = frozen('max-age', 'max-requests', 'app-request', '
 /** Why a worker, a slot or a master has ended: every `cause` that an event may have. */
 export const CAUSES = frozen(...FAULTS, ...PLANNED_CAUSES, 'operator', 'master-lost')
 
-/** Lines of Node when the master examines a stuck worker. */
+/** What Node writes to stderr when the master examines a stuck worker. */
 const OF_DEBUGGER =
   /^(Debugger (listening on ws:\/\/|ending on ws:\/\/|attached\.$)|For help, see: https:\/\/nodejs\.org\/|Waiting for the debugger to disconnect)/
 
@@ -27,7 +27,7 @@ export function isOneOf (causes: readonly string[], cause: string | null | undef
   return cause != null && causes.includes(cause)
 }
 
-/** Tells whether Node has written it as the master examined a stuck worker */
+/** Tells whether Node has written the line because the master examined a stuck worker. */
 export function isOfDebugger (line: string): boolean {
   return OF_DEBUGGER.test(line)
 }

@@ -67,9 +67,10 @@ export function createDeck (
       supervisor: Supervisor,
       events: EventStream,
       history: History,
-      vitals: Pick<Vitals, 'series' | 'lastMinute' | 'metrics' | 'routes' | 'routesByMinute'>,
+      vitals: Pick<Vitals, 'series' | 'lastMinute' | 'metrics' | 'routes' | 'requestsByMinute' | 'minutesOfRoute'>,
+      /** of what the app counts itself */
+      metricHistory: Pick<MetricHistory, 'isEmpty' | 'newestAt' | 'list'>,
       /** what the app counts itself */
-      metricHistory: Pick<MetricHistory, 'isEmpty' | 'list'>,
       appMetrics: { read: () => Promise<{ metrics: Metric[], leftOut: number }> },
       /** `isShared`: it has other apps as well */
       master: { pid: number, version: string, nodeVersion: string, startedAt: string, isShared: boolean },

@@ -109,6 +109,15 @@ export function isErrorCode (code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(PROBLEMS, code)
 }
 
+/** Does what may fail, where all else works without it. `otherwise`: what is returned when it throws */
+export function attempt<T, U = null> (work: () => T, otherwise: U = null as U): T | U {
+  try {
+    return work()
+  } catch {
+    return otherwise
+  }
+}
+
 /** `error`: what was thrown. Returns such as ENOENT. */
 export function errorCode (error: unknown): string | undefined {
   return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'

@@ -56,8 +56,8 @@ function countFromHereOn (channel: NonNullable<typeof process.channel>) {
 
 /**
  * An app of node:cluster ends its worker by itself, after an error or now and then, by closing its channel. It is
- * replaced first instead, and drains then. In a worker that is on its way out, or was
- * never ready, these calls do what Node does.
+ * replaced first instead, and drains then. In a worker that is on its way out, or was never ready, these calls do what
+ * Node does.
  * `lose`: the other end of the channel is gone.
  */
 export function replaceBeforeLeaving (

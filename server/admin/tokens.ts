@@ -1,6 +1,6 @@
 import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
 import { madeWith, type TokenRegistry, type WantedToken } from '../access/api-tokens.ts'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { createAppIdentities, type AppIdentities } from './app-identities.ts'
 import type { Token, Tokens } from '../../db/tokens.ts'
 
@@ -37,13 +37,14 @@ export function createTokens (
   const uses: Map<number, { at: number, from: string, savedAt: number }> = new Map()
   const listeners: Set<() => void> = new Set()
   const root = rootOf(owner)
-  readOrNull(() => store.keepOf(root))
+  attempt(() => store.keepOf(root))
 
   return {
     find (secret: string): Token | null {
       if (!SHAPE.test(secret)) return null
       const hash = hashOf(secret)
-      const token = remembered.get(ids.get(hash) ?? NaN) ?? readOrNull(() => store.find(hash))
+      // While the database is away a token that is not remembered is unknown.
+      const token = remembered.get(ids.get(hash) ?? NaN) ?? attempt(() => store.find(hash))
       if (!token || !isValid(token)) return null
       remembered.set(token.id, token)
       ids.set(hash, token.id)
@@ -60,7 +61,7 @@ export function createTokens (
       const [at, { savedAt = -Infinity } = {}] = [now(), uses.get(id)]
       const isDue = at - savedAt >= SAVE_EVERY_MS
       uses.set(id, { at, from, savedAt: isDue ? at : savedAt })
-      if (isDue) readOrNull(() => store.noteUse(id, { at, from }))
+      if (isDue) attempt(() => store.noteUse(id, { at, from }))
     },
 
     /** @returns newest first, also those that have expired @throws {DeckError} history-unavailable */
@@ -91,7 +92,7 @@ export function createTokens (
      * @throws {DeckError} not-found, history-unavailable
      */
     revoke (id: number, actor: string): { token: Token, made: Token[] } {
-      const all = (readOrNull(() => store.list()) ?? [...remembered.values()]).filter((each) => !revoked.has(each.id))
+      const all = (attempt(() => store.list()) ?? [...remembered.values()]).filter((each) => !revoked.has(each.id))
       const token = all.find((each) => each.id === id)
       if (!token) throw new DeckError('not-found', noSuchToken(id))
       const made = madeWith(id, all)
@@ -138,19 +139,10 @@ export function createTokens (
   }
 
   function isKnown (id: number) {
-    const token = remembered.get(id) ?? readOrNull(() => store.get(id))
+    const token = remembered.get(id) ?? attempt(() => store.get(id))
     if (!token || !isValid(token)) return false
     remembered.set(id, token)
     return true
-  }
-}
-
-function readOrNull<T> (read: () => T): T | null {
-  try {
-    return read()
-  } catch {
-    // The database is away: a token that is not remembered is unknown until it is back.
-    return null
   }
 }
 

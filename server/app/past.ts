@@ -3,6 +3,7 @@ import path from 'node:path'
 import { readPast, type Past } from '../../db/past.ts'
 import { endOf, STREAMS, type Log } from '../logs/log-files.ts'
 import { tailSync } from '../logs/reader.ts'
+import { attempt } from '../errors.ts'
 
 /** What is known of an app that does not run: its last events, its open crashes and its last words. */
 
@@ -19,9 +20,9 @@ const LIVE = /^slot-(\d{1,3})\.(stdout|stderr)\.log$/
 /** `folder`: its data folder. What cannot be read is empty: somebody wants to know why it does not run. */
 export function pastOfApp (folder: string): Past {
   return {
-    ...orNone(() => readPast(path.join(folder, 'history.db'), { events: EVENTS, crashes: CRASHES }), { events: [],
+    ...attempt(() => readPast(path.join(folder, 'history.db'), { events: EVENTS, crashes: CRASHES }), { events: [],
       crashes: [] }),
-    lines: orNone(() => lastLines(path.join(folder, 'logs')), [])
+    lines: attempt(() => lastLines(path.join(folder, 'logs')), [])
   }
 }
 
@@ -37,13 +38,4 @@ function lastLines (folder: string): string[] {
   return last
     ? tailSync(folder, last.log, { lines: LINES, from: 0, to: endOf(folder, last.log), maxBytes: MAX_BYTES })
     : []
-}
-
-function orNone<T> (read: () => T, none: T): T {
-  try {
-    return read()
-  } catch {
-    // ENOENT: it has never run; another version may have written it.
-    return none
-  }
 }

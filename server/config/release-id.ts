@@ -8,5 +8,5 @@ export function releaseNumber (id: string): number {
 
 /** Tells whether the first of two releases was made after the other */
 export function isNewer (id: string, other: string): boolean {
-  return Number(id.slice(1)) > Number(other.slice(1))
+  return releaseNumber(id) > releaseNumber(other)
 }

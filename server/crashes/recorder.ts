@@ -4,6 +4,7 @@ import { faultIn, lastLinesOf, noteFrom } from './last-words.ts'
 import { CRASH_CAUSES, isOfDebugger, isOneOf } from '../causes.ts'
 import { culpritOf, toRecord, type Exit, type ExitNote } from './record.ts'
 import { createSourceMaps } from './source-maps.ts'
+import { attempt } from '../errors.ts'
 import type { CrashRecord } from '../../db/crashes.ts'
 import type { History } from '../../db/history.ts'
 import type { EventStream } from '../events/stream.ts'
@@ -68,7 +69,7 @@ export function createCrashRecorder (
   return {
     /** Writes the records that wait, once the database works again. */
     catchUp () {
-      attemptOr(writeWaiting, undefined)
+      attempt(writeWaiting, undefined)
     },
 
     /**
@@ -86,28 +87,24 @@ export function createCrashRecorder (
     {
       const { slot, worker, pid, code, signal, isOutOfMemory } = exit
       const stderr = readTail(slot, worker)
-      const note = attemptOr(() => readNote(exit), null)
-      const said = note ? null : attemptOr(() => readSaid(exit), null)
+      // A record without one of its parts is better than none.
+      const note = attempt(() => readNote(exit), null)
+      const said = note ? null : attempt(() => readSaid(exit), null)
       if (signal === null && (code === 0 || code === null)) return { memoryKind: null, stderr, said, note }
       const byWords = () =>
         exit.isProgram && lacksMemory(note ? `${note.errorName}: ${note.errorMessage}` : said ?? '')
           ? 'heap-out-of-memory'
           : null
-      return {
-        memoryKind: attemptOr(() => lackedMemory({ pid, code, signal, stderr, isOutOfMemory }) ?? byWords(), null),
-        stderr,
-        said,
-        note
-      }
+      return { memoryKind: attempt(() => lackedMemory({ pid, code, signal, stderr, isOutOfMemory }) ?? byWords(), null),
+        stderr, said, note }
     },
 
     /** @returns with `detail.crash` and `detail.crashGroup` if a record was made */
     record<T extends Exit> (event: T, evidence: Evidence): T {
       if (!isOneOf(CRASH_CAUSES, event.cause)) return event
       const told = event.cause === 'boot-failure' ? withLastLines(event) : event
-      const vitalSigns = attemptOr(() => vitals.lastMinute(Number(event.worker)), [])
-      const record = attemptOr(() => hide(toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original })),
-        null)
+      const vitalSigns = attempt(() => vitals.lastMinute(Number(event.worker)), [])
+      const record = attempt(() => hide(toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original })), null)
       const stored = record && storeCrash({ record, fingerprint: fingerprintOf({ ...record, said: evidence.said }) })
       if (!stored) return told
       return { ...told, detail: { ...told.detail, crash: stored.crash, crashGroup: stored.group } }
@@ -193,7 +190,7 @@ export function createCrashRecorder (
   function readTail (slot: number | null, worker: number, stream: 'stdout' | 'stderr' = 'stderr',
     count: number = STDERR_LINES)
   {
-    return attemptOr(() => logs.tail({ slot, stream, lines: count + OUR_LINES, worker }).filter(isOfApp).slice(-count),
+    return attempt(() => logs.tail({ slot, stream, lines: count + OUR_LINES, worker }).filter(isOfApp).slice(-count),
       [])
   }
 }
@@ -210,15 +207,6 @@ function newsOf (record: CrashRecord, { crash, group, count }: { crash: number, 
   const message = `${what}${culprit ? `, in ${culprit}` : ''}`
   const detail = { crash, crashGroup: group, kind, errorName, culprit, count }
   return { cause, slot, worker, pid, release, rollout, code, signal, actor: 'system', message, detail }
-}
-
-function attemptOr<T, U> (work: () => T, otherwise: U): T | U {
-  try {
-    return work()
-  } catch {
-    // A record without this part is better than none.
-    return otherwise
-  }
 }
 
 /**

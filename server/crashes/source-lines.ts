@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import path from 'node:path'
 import { createSourceMaps, realPathInside } from './source-maps.ts'
 import { parseStack } from './stack-frames.ts'
+import { attempt } from '../errors.ts'
 import type { Frame } from '../../db/crashes.ts'
 
 /** `number`: from 1 */
@@ -43,12 +44,13 @@ export function createSourceLines () {
     { root, stack, crashedMs }: { root: string, stack: string | null, crashedMs: number }): Lines | null
   {
     if (file === null || line === null || !CODE.test(file)) return null
+    // A file that is gone or cannot be read leaves the frame without its lines.
     for (const folder of OF_PACKAGES.test(file) ? SOURCE_FOLDERS : []) {
-      const lines = attemptRead(() => fromFile(realPathInside(root, path.resolve(root, folder, file)), line, crashedMs))
+      const lines = attempt(() => fromFile(realPathInside(root, path.resolve(root, folder, file)), line, crashedMs))
       if (lines) return lines
     }
-    return attemptRead(() => fromFile(realPathInside(root, path.resolve(root, file)), line, crashedMs)) ??
-      attemptRead(() => fromMap({ file, line }, { root, stack, crashedMs }))
+    return attempt(() => fromFile(realPathInside(root, path.resolve(root, file)), line, crashedMs)) ??
+      attempt(() => fromMap({ file, line }, { root, stack, crashedMs }))
   }
 
   function fromFile (file: string, line: number, crashedMs: number) {
@@ -94,13 +96,4 @@ function excerptOf (text: string, line: number): Lines | null {
 
 function clipLine (text: string) {
   return text.length > MAX_LINE_CHARS ? `${text.slice(0, MAX_LINE_CHARS)} …` : text
-}
-
-function attemptRead<T> (read: () => T): T | null {
-  try {
-    return read()
-  } catch {
-    // The file is gone or not readable: the frame is shown without its lines.
-    return null
-  }
 }

@@ -54,6 +54,7 @@ export function timeStrip (
       history.page({ type: Object.keys(MARKS), since: window.sinceMs, until: window.untilMs, limit: MAX_EVENTS }).items,
     []
   )
+  const eventsByBin = Map.groupBy(events, ({ at }) => binOf(Date.parse(at), window))
   const most = Math.max(1, ...load.map((value) => value ?? 0))
   const binMs = (window.untilMs - window.sinceMs) / BINS
   return { box: STRIP_BOX, window: isoOf(window),
@@ -65,7 +66,7 @@ export function timeStrip (
     bins: load.map((value, index) => {
       const span = { sinceMs: Math.round(window.sinceMs + index * binMs),
         untilMs: Math.round(window.sinceMs + (index + 1) * binMs) }
-      const inside = events.filter(isIn(span))
+      const inside = eventsByBin.get(index) ?? []
       const tone = Object.entries(MARKS).find(([type]) => inside.some((event) => event.type === type))?.[1].tone ?? null
       const height = value === null ? 0 : Math.max(1, (STRIP_BOX.height - MARK_HEIGHT - 2) * value / most)
       return { x: index * STRIP_BOX.width / BINS, width: STRIP_BOX.width / BINS, height: Math.round(height * 10) / 10,
@@ -89,23 +90,27 @@ function windowOf (chosen: Span | null, now: number): Span {
 }
 
 /** The mean of each bin: requests a second, or the CPU of a program whose requests nobody counts. */
-function loadIn ({ vitals }: Deck, { sinceMs, untilMs }: Span,
+function loadIn ({ vitals }: Deck, window: Span,
   { isProgram, now }: { isProgram: boolean, now: number }): (number | null)[]
 {
   const column = isProgram ? 'cpuPercent' : 'requestsPerSecond'
   const series = readOr(
-    () => readVitals(vitals, { since: sinceMs, until: untilMs, columns: [column], slots: 'none' }, now),
+    () => readVitals(vitals, { since: window.sinceMs, until: window.untilMs, columns: [column], slots: 'none' }, now),
     null
   )
   const sums = Array.from({ length: BINS }, () => ({ sum: 0, count: 0 }))
   for (const [index, second] of series?.time.entries() ?? []) {
     const value = series?.cluster[column]?.[index] ?? null
-    const bin = sums[Math.floor((second * 1000 - sinceMs) / (untilMs - sinceMs) * BINS)]
+    const bin = sums[binOf(second * 1000, window)]
     if (value === null || !bin) continue
     bin.sum += value
     bin.count++
   }
   return sums.map(({ sum, count: known }) => known === 0 ? null : sum / known)
+}
+
+function binOf (ms: number, { sinceMs, untilMs }: Span): number {
+  return Math.floor((ms - sinceMs) / (untilMs - sinceMs) * BINS)
 }
 
 function loadText (value: number | null, isProgram: boolean): string {

@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { freeMemory } from '../../workers/free-memory.ts'
-import { errorText } from '../errors.ts'
+import { attempt, errorText } from '../errors.ts'
 import { scriptPath } from '../system/built.ts'
 import type { Holder } from './heap-holders.ts'
 import type { Supervisor } from '../cluster/supervisor.ts'
@@ -238,12 +238,4 @@ function countOf (value: unknown) {
 
 function inMegabytes (bytes: number) {
   return `${Math.round(bytes / 1024 ** 2)} MB`
-}
-
-function attempt (work: () => void) {
-  try {
-    work()
-  } catch {
-    // ESRCH, EACCES: it is as well without it.
-  }
 }

@@ -54,7 +54,7 @@ export function createNotices (
     isOwn?: (event: DeckEvent) => boolean }
 ) {
   const open: Map<NoticeKind, Notice> = new Map()
-  /** how many deploys have succeeded since */
+  /** by kind: how many deploys have succeeded since the notice */
   const overtaken: Map<NoticeKind, number> = new Map()
   for (const event of readPast(history)) note(event)
   events.subscribe(note)

@@ -48,9 +48,9 @@ export type Apps = {
   remove: (name: string, how: By & { purge: boolean }) => Promise<AppView>,
   /** an app was added, opened, closed or removed */
   onChange: (handler: () => void) => () => void,
-  /** the histories of these apps, as far as they run, as one; `isWhole`: with that of the host itself */
   /** what an app that does not run has left */
   left: (name: string) => Past,
+  /** the histories of these apps, as far as they run, as one; `isWhole`: with that of the host itself */
   past: (names: readonly string[], isWhole: boolean) => Pick<History, 'page' | 'count' | 'times'>,
   /** of the host */
   alerts: Deck['alerts'],

@@ -32,7 +32,7 @@ export function appsOfList (list: unknown[], ownEnv: Record<string, string | und
         ? ['Variables of the shell and of PM2 are left out, and those with the same value in this shell.']
         : []),
       ...found.flatMap(({ remarks }) => remarks),
-      ...[...groupBy(found.filter(({ left }) => left !== ''), ({ left }) => left)].map(([left, group]) =>
+      ...[...Map.groupBy(found.filter(({ left }) => left !== ''), ({ left }) => left)].map(([left, group]) =>
         `${group.map(({ app }) => app.name).join(', ')}: left out, as this shell has the same: ${left}.`
       ),
       ...(found.some(({ hasSecrets }) => hasSecrets)
@@ -47,17 +47,11 @@ export function groupsOf (list: unknown[]): Record<string, unknown>[][] {
   const own = list.flatMap((each) =>
     isObject(each) && isObject(each.pm2_env) && !each.pm2_env.pmx_module ? [{ ...each.pm2_env, pm_pid: each.pid }] : []
   )
-  return [...groupBy(own, groupOf).values()]
+  return [...Map.groupBy(own, groupOf).values()]
 }
 
 function groupOf (env: Record<string, unknown>) {
   return JSON.stringify([env.name, env.pm_exec_path])
-}
-
-function groupBy<T> (values: T[], keyOf: (value: T) => string): Map<string, T[]> {
-  const groups: Map<string, T[]> = new Map()
-  for (const value of values) groups.set(keyOf(value), [...groups.get(keyOf(value)) ?? [], value])
-  return groups
 }
 
 /** `group`: the processes of one app */

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { readableText } from '../system/one-line.ts'
 import { endLeftGroup, type runCommand, type CommandRun } from '../cluster/command-run.ts'
 import { isGroupAlive } from '../system/process-group.ts'
@@ -7,7 +7,6 @@ import { createCommands } from './commands.ts'
 import { createOutcomes } from './outcomes.ts'
 import { createRuns, GRACE_MS, type Active, type LeftRun, type Runs } from './runs.ts'
 import { createSchedule, type Dues } from './schedule.ts'
-import { orNone } from './or-none.ts'
 import type { PlaceOf } from '../cluster/command-place.ts'
 import type { Run } from '../../db/job-runs.ts'
 import type { EventStream } from '../events/stream.ts'
@@ -240,7 +239,7 @@ function createLeftRuns ({ store }: JobServices, runs: Runs, onOver: (job: strin
         runs.tellLost({ ...run, isAlive })
       }
       const known = new Set(left.map(({ run }) => run))
-      for (const { id, job, command } of orNone(store.unfinished) ?? []) {
+      for (const { id, job, command } of attempt(store.unfinished) ?? []) {
         if (!known.has(id)) runs.tellLost({ run: id, job, name: job ?? String(command), isAlive: false })
       }
       runs.sweep()

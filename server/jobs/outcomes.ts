@@ -1,4 +1,4 @@
-import { orNone } from './or-none.ts'
+import { attempt } from '../errors.ts'
 import type { DeckEvent } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
 
@@ -57,7 +57,7 @@ export function createOutcomes ({ store, names, isScheduled }: {
   }
 
   function readFailure (name: string): Failure | null {
-    const run = orNone(() => store.lastOutcome(name, MEANT))
+    const run = attempt(() => store.lastOutcome(name, MEANT))
     if (run === null || run.state === 'succeeded' || run.acknowledgedBy !== null) return null
     return { job: name, run: run.id, at: run.finishedAt ?? run.startedAt,
       reason: run.reason ?? `${name} was interrupted` }
@@ -67,7 +67,7 @@ export function createOutcomes ({ store, names, isScheduled }: {
     const known = counted.get(job)
     if (known) return known
     const blank = { job, runs: { succeeded: 0, failed: 0, interrupted: 0, skipped: 0 },
-      lastSuccessAt: orNone(() => store.lastSuccessAt(job)) }
+      lastSuccessAt: attempt(() => store.lastSuccessAt(job)) }
     counted.set(job, blank)
     return blank
   }

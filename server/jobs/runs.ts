@@ -4,10 +4,10 @@ import { adoptCommand } from '../cluster/command-left.ts'
 import { durationText } from '../lifecycle/duration.ts'
 import { createJobLogs, type JobLog } from './job-log.ts'
 import { createKeptStreams } from './kept-streams.ts'
-import { orNone } from './or-none.ts'
 import { createRunOutputs, MAX_OUTPUT_CHARS } from './run-outputs.ts'
 import { isAlive, type ProcessIdentity } from '../system/process-identity.ts'
 import { withoutUrlSecrets } from '../system/without-url-secrets.ts'
+import { attempt } from '../errors.ts'
 import type { CommandEnd, CommandRun } from '../cluster/command-run.ts'
 import type { Exit } from '../keeper/link.ts'
 import type { Run } from '../../db/job-runs.ts'
@@ -91,7 +91,7 @@ export function createRuns (services: JobServices, onOver: (job: string) => void
       cause: 'upgrade' | 'master-lost'): boolean
     {
       const handles = kept.take(id)
-      const found = orNone(() => store.find(id))
+      const found = attempt(() => store.find(id))
       if ((hasTerminal ? !isAlive(identity) : handles === null) || found?.state !== 'running') return false
       const { output: _, ...view } = found
       const output = outputs.open(id)

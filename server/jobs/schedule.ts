@@ -1,7 +1,6 @@
 import { didYouMean } from '../config/nearest.ts'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { createTimetable, type Due } from '../system/timetable.ts'
-import { orNone } from './or-none.ts'
 import type { DeckEvent } from '../events/stream.ts'
 import type { Run } from '../../db/job-runs.ts'
 import type { JobConfig, JobServices } from './jobs.ts'
@@ -47,7 +46,7 @@ export function createSchedule ({ configured, current, events, store, nextRun, n
   return {
     /** `due`: what a master before has missed, which is run once; `secrets`: what a new run has to wait for */
     begin (due: Dues, secrets: Promise<unknown> | null) {
-      for (const { job, at, actor } of orNone(store.paused) ?? []) paused.set(job, { at, actor })
+      for (const { job, at, actor } of attempt(store.paused) ?? []) paused.set(job, { at, actor })
       if (secrets === null) return timetable.plan(jobs, due)
       missedDue = due
       secrets.then(() => {

@@ -1,5 +1,5 @@
 import { formatBytes, formatLatency, formatPercent, formatRate } from '../../public/format.ts'
-import type { Series } from '../vitals/api.ts'
+import { median, shortNumber, type Series } from '../vitals/api.ts'
 
 /** What a model can read of vitals over time: where they changed, and a few rows, in place of a thousand numbers. */
 /** `small`: changes below it mean nothing */
@@ -107,15 +107,4 @@ export function levelChange (values: number[], small: number) {
   if (best.index === 0 || Math.abs(after - before) < small) return null
   const times = Math.max(after, small) / Math.max(before, small)
   return times < MIN_TIMES && times > 1 / MIN_TIMES ? null : { index: best.index, before, after, times }
-}
-
-/** @returns with three digits, as more are noise */
-function shortNumber (value: number | null): number | null {
-  return value === null ? null : Number(value.toPrecision(3))
-}
-
-/** Null: none is known */
-function median (values: (number | null)[]): number | null {
-  const sorted = values.filter((value) => value !== null).sort((a, b) => Number(a) - Number(b))
-  return sorted.length === 0 ? null : sorted[Math.floor(sorted.length / 2)]
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { operation, type Resource } from '../api/endpoint.ts'
 import { RELEASE } from '../api/filters.ts'
 import { roleAllows } from '../api/roles.ts'
 import { KEPT_RELEASE, PREVIEW, type KeptRelease } from '../api/shapes.ts'
 import { isNewer } from '../config/release-id.ts'
-import { readVitals } from '../vitals/api.ts'
+import { median, readVitals, shortNumber } from '../vitals/api.ts'
 import { parseRelease, RELEASE_PARAMETER } from './api.ts'
 import type { Deck, ReleaseView } from '../deck.ts'
 
@@ -53,18 +53,17 @@ export async function compareReleases (deck: Source, { from, to: id }: { from?: 
 {
   const to = deck.releases.get(id)
   const before = deck.releases.get(from ?? expectBase(deck, to))
-  const { files, ...rest } = await deck.releases.compare(before.id, id)
+  const differences = await deck.releases.compare(before.id, id, { withFiles: seesFiles })
   const served = deck.releases.list({ limit: COMPARABLE }).items.flatMap(({ servedAt }) => servedAt ?? []).sort()
   const figures = (release: ReleaseView, atEnd: boolean) =>
-    orNull(() => figuresOf(deck, release, { served, now, atEnd }))
-  return { from: before, to, ...rest, files: seesFiles ? files : null,
-    figures: { from: figures(before, true), to: figures(to, false) } }
+    attempt(() => figuresOf(deck, release, { served, now, atEnd }))
+  return { from: before, to, ...differences, figures: { from: figures(before, true), to: figures(to, false) } }
 }
 
 /** @throws {DeckError} not-found */
 function expectBase (deck: Source, to: ReleaseView): string {
-  const base = baseOf(deck, to)
-  if (base === to.id) throw new DeckError('not-found', `No release from before ${to.id} is kept: name one as "from"`)
+  const base = knownBase(deck, to)
+  if (base === null) throw new DeckError('not-found', `No release from before ${to.id} is kept: name one as "from"`)
   return base
 }
 
@@ -76,7 +75,7 @@ export function baseOf (deck: Pick<Deck, 'snapshot' | 'releases'>, release: Rele
 /** Null: it is the first one that is kept */
 export function knownBase ({ releases }: Pick<Deck, 'releases'>, { id, changed }: ReleaseView): string | null {
   // A list looks at the files of all of its releases.
-  const before = changed && orNull(() => releases.get(changed.from))
+  const before = changed && attempt(() => releases.get(changed.from))
   if (before) return before.id
   const older = releases.list({ limit: COMPARABLE }).items.filter((each) => isNewer(id, each.id))
   return older.sort((one, other) => isNewer(one.id, other.id) ? -1 : 1)[0]?.id ?? null
@@ -96,20 +95,5 @@ function figuresOf ({ vitals }: Pick<Deck, 'vitals'>, { servedAt }: Pick<KeptRel
   if (until <= since) return null
   const { time, cluster } = readVitals(vitals, { since, until, columns: [...COLUMNS], slots: 'none' }, now)
   if (time.length === 0) return null
-  return Object.fromEntries(COLUMNS.map((name) => [name, medianOf(cluster[name] ?? [])])) as ComparedFigures
-}
-
-/** Null: it is no longer kept, or the history cannot be read */
-function orNull<T> (read: () => T): T | null {
-  try {
-    return read()
-  } catch {
-    return null
-  }
-}
-
-/** With three digits, as more are noise. Null: none is known */
-function medianOf (values: (number | null)[]): number | null {
-  const sorted = values.filter((value) => value !== null).sort((a, b) => a - b)
-  return sorted.length === 0 ? null : Number(sorted[Math.floor(sorted.length / 2)].toPrecision(3))
+  return Object.fromEntries(COLUMNS.map((name) => [name, shortNumber(median(cluster[name] ?? []))])) as ComparedFigures
 }

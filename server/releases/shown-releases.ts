@@ -34,19 +34,20 @@ export function createShownReleases (
     },
 
     /**
-     * Tells how one release differs from another. Of variables it tells only the names.
+     * Tells how one release differs from another. Of variables it tells only the names. `withFiles`: reads the files
+     * of both, which takes a while.
      * @returns `commits`, `files`: null: unknown
      * @throws {DeckError} not-found
      */
-    async compare (from: string,
-      to: string
+    async compare (from: string, to: string,
+      { withFiles = false }: { withFiles?: boolean } = {}
     ): Promise<
       { changed: NonNullable<Release['changed']>, commits: Awaited<ReturnType<typeof commitsBetween>>,
         files: ReturnType<typeof shownFiles> | null }
     > {
       const [before, after] = [catalogue.mustFind(from), catalogue.mustFind(to)]
       const [commits, files] = await Promise.all([commitsBetween(before.release, after.release, inherited),
-        filesBetween(before.release, after.release)])
+        withFiles ? filesBetween(before.release, after.release) : null])
       return { changed: changesBetween(before, after), commits, files: files && shownFiles(files) }
     }
   }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { watch as watchFiles } from 'chokidar'
-import { errorCode, errorText } from '../errors.ts'
+import { attempt, errorCode, errorText } from '../errors.ts'
 import { splitOption } from '../launch/node-options.ts'
 import type { StrategyWish } from '../lifecycle/rollout/strategy.ts'
 import type { Logs } from '../logs/logs.ts'
@@ -224,23 +224,14 @@ function isLeftOut (name: string) {
 
 /** @returns empty: it is not there */
 function realPath (file: string): string {
-  return orNone(() => realpathSync.native(file), '')
+  return attempt(() => realpathSync.native(file), '')
 }
 
 /** @returns absolute */
 function linksIn (folder: string): string[] {
-  return orNone(() => readdirSync(folder, { withFileTypes: true }), []).flatMap((each) =>
+  return attempt(() => readdirSync(folder, { withFileTypes: true }), []).flatMap((each) =>
     each.isSymbolicLink() && each.name !== 'node_modules' ? [path.join(folder, each.name)] : []
   )
-}
-
-function orNone<T> (read: () => T, none: T): T {
-  try {
-    return read()
-  } catch {
-    // ENOENT, ELOOP, EACCES
-    return none
-  }
 }
 
 function isOwn (file: string) {

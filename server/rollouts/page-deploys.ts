@@ -78,7 +78,6 @@ function toRow (
     id,
     rollout,
     release: isFirst ? release : null,
-    isKept: release !== null,
     about: release,
     at: rollout?.finishedAt ?? rollout?.startedAt ?? String(release?.deployedAt ?? release?.createdAt),
     // What is past is no alarm.

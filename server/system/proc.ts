@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { attempt } from '../errors.ts'
 
 /*
  * What the kernel tells of processes: proc(5). All of it is empty for a process that has ended meanwhile (ENOENT,
@@ -6,16 +7,16 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
  */
 
 export function namesIn (folder: string): string[] {
-  return readOr(() => readdirSync(folder), [])
+  return attempt(() => readdirSync(folder), [])
 }
 
 export function textIn (file: string): string {
-  return readOr(() => readFileSync(file, 'utf8'), '')
+  return attempt(() => readFileSync(file, 'utf8'), '')
 }
 
 /** @returns where it leads */
 export function linkAt (link: string): string {
-  return readOr(() => readlinkSync(link), '')
+  return attempt(() => readlinkSync(link), '')
 }
 
 /** `descriptor`: such as /proc/1/fd/3. Returns the inode of the socket; 0: it is something else. */
@@ -32,12 +33,4 @@ export function statOf (pid: number | string): string[] | null {
   return end === -1
     ? null
     : ['', String(pid), text.slice(text.indexOf('(') + 1, end), ...text.slice(end + 2).split(' ')]
-}
-
-function readOr<T> (read: () => T, otherwise: T): T {
-  try {
-    return read()
-  } catch {
-    return otherwise
-  }
 }

@@ -1,5 +1,6 @@
 import { realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 
 /**
  * The folder that this process works in. `named`: as people call it, by the links that a shell has followed (`$PWD`) or
@@ -14,12 +15,12 @@ export function workingFolder (
     cwd?: () => string, words?: readonly string[] } = {}
 ): WorkingFolder {
   const said = env.PWD !== undefined && path.isAbsolute(env.PWD) ? path.resolve(env.PWD) : null
-  const real = tryOrNull(cwd)
+  const real = attempt(cwd)
   // ENOENT: it has been removed. Only the name is left, which a new folder may have by now.
   if (real === null) return { named: said ?? path.sep, real: said ?? path.sep }
   // Whoever starts a program in another folder than its own need not tell it. A service manager never does.
   const names = [said ?? [], ...words.map(foldersIn)].flat()
-  return { named: names.find((name) => tryOrNull(() => realpathSync(name)) === real) ?? real, real }
+  return { named: names.find((name) => attempt(() => realpathSync(name)) === real) ?? real, real }
 }
 
 /** `word`: that was typed. Returns the path in it, if that is absolute, and the folders above, the nearest first. */
@@ -41,7 +42,7 @@ export function existingFolder (folder: string): string {
 
 /** Node cannot go on for long in a folder that is not there. `folder`: absolute. */
 export function standOn (folder: string) {
-  if (tryOrNull(process.cwd) === null) process.chdir(existingFolder(folder))
+  if (attempt(process.cwd) === null) process.chdir(existingFolder(folder))
 }
 
 /** What is named by way of a link stays where the link led at the start. `file`: absolute. */
@@ -51,17 +52,9 @@ export function pinPath (file: string, { named, real }: WorkingFolder) {
 
 /** @returns as it is now */
 export function asNamed (folder: string): WorkingFolder {
-  return { named: folder, real: tryOrNull(() => realpathSync(folder)) ?? folder }
+  return { named: folder, real: attempt(() => realpathSync(folder)) ?? folder }
 }
 
 export function isFolder (folder: string) {
-  return tryOrNull(() => statSync(folder).isDirectory()) ?? false
-}
-
-function tryOrNull<T> (work: () => T): T | null {
-  try {
-    return work()
-  } catch {
-    return null
-  }
+  return attempt(() => statSync(folder).isDirectory()) ?? false
 }

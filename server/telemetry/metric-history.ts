@@ -38,6 +38,9 @@ export function createMetricHistory (
     /** Tells whether the app has no metrics of its own */
     isEmpty,
 
+    /** When it last looked, ms since the epoch; 0: never. */
+    newestAt: () => times.at(-1) ?? 0,
+
     /** `times`: ms since the epoch; `releases`: what ran then */
     list (): { times: number[], releases: (string | null)[], metrics: KnownMetric[] } {
       const metrics: Map<string, KnownMetric> = new Map()
@@ -71,13 +74,14 @@ export function createMetricHistory (
         for (const [label, value] of valuesOf(metric.type, each, { before: known.last, seconds })) {
           // A line that begins late is empty before.
           const values = known.lines.get(label) ?? new Array(times.length - 1).fill(null)
-          known.lines.set(label, [...values, value])
+          known.lines.set(label, values)
+          values.push(value)
         }
         known.last = each
       }
     }
     for (const [key, { lines }] of series) {
-      if (!seen.has(key)) { for (const [label, values] of lines) lines.set(label, [...values, null]) }
+      if (!seen.has(key)) { for (const values of lines.values()) values.push(null) }
     }
     if (times.length > STEPS) forgetOldest()
   }

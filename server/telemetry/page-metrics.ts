@@ -46,7 +46,7 @@ export function metricsModel ({ deck, params, now: clock }: Asked) {
 export function followMetrics (asked: Asked) {
   let seen = -1
   return () => {
-    const newest = asked.deck.metricHistory.list().times.at(-1) ?? 0
+    const newest = asked.deck.metricHistory.newestAt()
     if (newest === seen) return null
     seen = newest
     return metricsModel(asked)

@@ -71,6 +71,17 @@ export function vitalsResources (
   }
 }
 
+/** The upper one of the two in the middle. Null: none is known */
+export function median (values: readonly (number | null)[]): number | null {
+  const sorted = values.filter((value) => value !== null).sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? null
+}
+
+/** @returns with three digits, as more are noise */
+export function shortNumber (value: number | null): number | null {
+  return value === null ? null : Number(value.toPrecision(3))
+}
+
 /**
  * Reads them in the finest steps that suit the range.
  * @throws {DeckError} invalid-query, or what the database says

@@ -42,7 +42,7 @@ export function routesModel (
   try {
     const { sort, ...filters } = readFilters(params, now)
     const { items } = listRoutes(deck.vitals, filters.query, now)
-    const minutes = deck.vitals.routesByMinute()
+    const byMinute = deck.vitals.requestsByMinute()
     const all = items.reduce((sum, row) => sum + row.totalMs, 0)
     const { compare } = filters.texts
     return {
@@ -60,8 +60,8 @@ export function routesModel (
       box: SPARK_BOX,
       rows: items.sort((one, other) => SORTS[sort].valueOf(other) - SORTS[sort].valueOf(one)).map((row) => ({ ...row,
         share: all === 0 ? 0 : row.totalMs / all, worse: worseThanBefore(row), isFailing: isFailing(row),
-        url: urlOf('/route', { route: row.route }),
-        spark: sparkOf(minutes.get(row.route) ?? [], { valueOf: ({ requests }) => requests, empty: 0, now }).path })
+        url: urlOf('/route', { route: row.route }), spark: sparkOf((at) =>
+          byMinute.get(row.route)?.get(at) ?? 0, now).path })
       ),
       canonicalUrl: urlOf('/routes', { ...filters.texts, ...(sort === 'time' ? {} : { sort }) })
     }
@@ -94,7 +94,7 @@ function worseThanBefore ({ requests, errors, p99Ms, before }: RouteRow): 'slowe
   return p99Ms > Math.max(before.p99Ms * MUCH_SLOWER, before.p99Ms + MUCH_SLOWER_MS) ? 'slower' : null
 }
 
-/** The routes that a release answers worse than another one, the worst first. */
+/** The routes that a release answers worse than another one, those that take the most time first. */
 export function worseRoutes (vitals: Deck['vitals'], { from, to }: { from: string, to: string }, now: number) {
   return listRoutes(vitals, { release: to, compare: from }, now).items.flatMap((row) => {
     const worse = worseThanBefore(row)
@@ -108,31 +108,29 @@ function isFailing ({ requests, errors }: Pick<RouteRow, 'requests' | 'errors'>)
   return errors / requests >= FAILING
 }
 
-type Minute = ReturnType<Deck['vitals']['routesByMinute']> extends Map<string, (infer M)[]> ? M : never
+type Minute = ReturnType<Deck['vitals']['minutesOfRoute']> extends Map<number, infer M> ? M : never
 
-/** Over the last hour. */
-function sparkOf (minutes: Minute[], { valueOf, empty = null, now }: {
-  valueOf: (minute: Minute) => number,
-  /** of a minute without a request */
-  empty?: number | null,
-  now: number
-}) {
+/** Over the last hour. `valueAt`: of the minute that begins then, ms; null: unknown */
+function sparkOf (valueAt: (at: number) => number | null, now: number) {
   const first = Math.floor((now - HOUR_MS) / MINUTE_MS) + 1
-  const byAt = new Map(minutes.map((minute) => [minute.at, minute]))
   const points = Array.from({ length: MINUTES }, (_, index) => {
     const at = (first + index) * MINUTE_MS
-    const minute = byAt.get(at)
-    return { ageMs: now - at, value: minute ? valueOf(minute) : empty }
+    return { ageMs: now - at, value: valueAt(at) }
   })
   return sparklineOf(points, HOUR_MS)
 }
 
 const numberText = (value: number | null) => value === null ? '–' : String(value)
-const LINES: readonly { label: string, valueOf: (minute: Minute) => number, format: (value: number | null) => string,
-  empty?: number }[] = Object.freeze([{ label: 'Requests a minute', valueOf: ({ requests }) => requests,
-    format: numberText, empty: 0 }, { label: '5xx a minute', valueOf: ({ errors }) => errors, format: numberText,
-    empty: 0 }, { label: 'p50', valueOf: ({ p50Ms }) => p50Ms, format: formatLatency }, { label: 'p99',
-    valueOf: ({ p99Ms }) => p99Ms, format: formatLatency }])
+const LINES: readonly {
+  label: string,
+  valueOf: (minute: Minute) => number,
+  format: (value: number | null) => string,
+  /** in a minute without a request */
+  empty: number | null
+}[] = Object.freeze([{ label: 'Requests a minute', valueOf: ({ requests }) => requests, format: numberText, empty: 0 },
+  { label: '5xx a minute', valueOf: ({ errors }) => errors, format: numberText, empty: 0 }, { label: 'p50',
+  valueOf: ({ p50Ms }) => p50Ms, format: formatLatency, empty: null }, { label: 'p99', valueOf: ({ p99Ms }) => p99Ms,
+  format: formatLatency, empty: null }])
 
 /**
  * One route: the last hour by the minute, and how each release has answered it.
@@ -145,15 +143,15 @@ export function routeModel (
   const route = params.get('route') ?? ''
   const total = deck.vitals.routes().find((row) => row.route === route)
   if (!total) throw new DeckError('not-found', `No request of ${JSON.stringify(route.slice(0, 200))} is known`)
-  const minutes = deck.vitals.routesByMinute().get(route) ?? []
+  const minutes = deck.vitals.minutesOfRoute(route)
   const [, path = route] = route.split(' ')
   return {
     now,
     route,
     box: SPARK_BOX,
     total: { ...total, isFailing: isFailing(total) },
-    lines: LINES.map(({ label, format, ...line }) => {
-      const { path: drawn, last, max } = sparkOf(minutes, { ...line, now })
+    lines: LINES.map(({ label, valueOf, format, empty }) => {
+      const { path: drawn, last, max } = sparkOf((at) => minutes.has(at) ? valueOf(minutes.get(at)!) : empty, now)
       return { label, path: drawn, lastText: format(last), maxText: format(max) }
     }),
     releases: deck.releases.list({ limit: COMPARABLE }).items.flatMap(({ id }) => {

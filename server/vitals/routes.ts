@@ -5,7 +5,8 @@ type Sum = { errors: number, latency: Float64Array }
 /** of one minute and release; `latency`: sparse */
 type Slice = { release: string, routes: Map<string, { errors: number, latency: readonly number[] }> }
 /** `totalMs`: about what its requests took together */
-type RouteFigures = { route: string, requests: number, errors: number, totalMs: number, p50Ms: number, p99Ms: number }
+type Figures = { requests: number, errors: number, totalMs: number, p50Ms: number, p99Ms: number }
+type RouteFigures = Figures & { route: string }
 
 const MINUTE_MS = 60_000
 /** The last hour is kept by the minute. */
@@ -56,34 +57,53 @@ export function createRoutes ({ now }: { now: () => number }) {
             if (isMeant(slice.release)) { for (const [route, sum] of slice.routes) addTo(sums, { route, ...sum }) }
         }
       }
-      return [...sums].map(([route, sum]) => figuresOf(route, sum)).sort((one, other) =>
+      return Array.from(sums, ([route, sum]) => ({ route, ...figuresOf(sum) })).sort((one, other) =>
         other.totalMs - one.totalMs || one.route.localeCompare(other.route)
       )
     },
 
-    /** What each route has answered in each minute of the last hour, oldest first. `at`: its begin, ms. */
-    byMinute (): Map<string, ({ at: number } & Omit<RouteFigures, 'route'>)[]> {
-      const found: ReturnType<typeof this.byMinute> = new Map()
-      const all = [...minutes, { minute: currentMinute,
-        slices: [...current].map(([release, routes]) => ({ release, routes: sparseOf(routes) })) }]
-      for (const { minute, slices } of all) {
-        const sums: Map<string, Sum> = new Map()
-        for (const slice of slices) { for (const [route, sum] of slice.routes) addTo(sums, { route, ...sum }) }
-        for (const [name, sum] of sums) {
-          const { route, ...figures } = figuresOf(name, sum)
-          const known = found.get(route) ?? []
-          found.set(route, [...known, { at: minute * MINUTE_MS, ...figures }])
+    /** How many requests each route has answered in each minute of the last hour, by the begin of the minute, ms. */
+    requestsByMinute (): Map<string, Map<number, number>> {
+      const found: Map<string, Map<number, number>> = new Map()
+      for (const { at, routes } of lastHour()) {
+        for (const [route, { latency }] of routes) {
+          const known = found.get(route) ?? new Map()
+          found.set(route, known.set(at, (known.get(at) ?? 0) + totalInSparse(latency)))
         }
       }
       return found
+    },
+
+    /** What one route has answered in each minute of the last hour, by the begin of the minute, ms. */
+    minutesOf (route: string): Map<number, Figures> {
+      const sums: Map<number, Sum> = new Map()
+      for (const { at, routes } of lastHour()) {
+        const known = routes.get(route)
+        if (!known) continue
+        const sum = sums.get(at) ?? emptySum()
+        sums.set(at, sum)
+        increase(sum, known)
+      }
+      return new Map(Array.from(sums, ([at, sum]) => [at, figuresOf(sum)]))
     }
+  }
+
+  /** @returns of each minute and release, oldest first; `at`: the begin of the minute, ms */
+  function lastHour () {
+    return [...minutes, sparseMinute()].flatMap(({ minute, slices }) =>
+      slices.map(({ routes }) => ({ at: minute * MINUTE_MS, routes }))
+    )
+  }
+
+  /** The minute that is not over. */
+  function sparseMinute () {
+    return { minute: currentMinute,
+      slices: [...current].map(([release, routes]) => ({ release, routes: sparseOf(routes) })) }
   }
 
   function turnTo (minute: number) {
     if (minute === currentMinute) return
-    if (current.size > 0)
-      minutes.push({ minute: currentMinute,
-        slices: [...current].map(([release, routes]) => ({ release, routes: sparseOf(routes) })) })
+    if (current.size > 0) minutes.push(sparseMinute())
     current = new Map()
     currentMinute = minute
     while (minutes.length > 0 && minutes[0].minute < minute - KEPT_MINUTES) minutes.shift()
@@ -101,7 +121,15 @@ function addTo (sums: Map<string, Sum>,
 {
   const name = sums.has(route) || sums.size < MAX_ROUTES ? route : OTHER_ROUTES
   let sum = sums.get(name)
-  if (!sum) sums.set(name, sum = { errors: 0, latency: new Float64Array(BUCKETS) })
+  if (!sum) sums.set(name, sum = emptySum())
+  increase(sum, { errors, latency })
+}
+
+function emptySum (): Sum {
+  return { errors: 0, latency: new Float64Array(BUCKETS) }
+}
+
+function increase (sum: Sum, { errors, latency }: { errors: number, latency: readonly number[] }) {
   sum.errors += errors
   addSparse(sum.latency, latency)
 }
@@ -114,8 +142,13 @@ function sparseOf (sums: Map<string, Sum>): Slice['routes'] {
   return new Map([...sums].map(([route, { errors, latency }]) => [route, { errors, latency: toSparse(latency) }]))
 }
 
-function figuresOf (route: string, { errors, latency }: Sum): RouteFigures {
-  return { route, requests: latency.reduce((all, count) => all + count, 0), errors, totalMs: roundMs(totalOf(latency)),
+/** @returns how many there are in all of the buckets, see toSparse */
+function totalInSparse (sparse: readonly number[]): number {
+  return sparse.reduce((sum, count, index) => index % 2 === 1 ? sum + count : sum, 0)
+}
+
+function figuresOf ({ errors, latency }: Sum): Figures {
+  return { requests: latency.reduce((all, count) => all + count, 0), errors, totalMs: roundMs(totalOf(latency)),
     p50Ms: roundMs(quantile(latency, 0.5)), p99Ms: roundMs(quantile(latency, 0.99)) }
 }
 

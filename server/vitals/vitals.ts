@@ -146,8 +146,9 @@ export function createVitals (
     /** What was answered, by route. */
     routes: routes.read,
 
-    /** The same by the minute, of the last hour. */
-    routesByMinute: routes.byMinute,
+    /** The same by the minute, of the last hour: the requests of all routes, and the figures of one. */
+    requestsByMinute: routes.requestsByMinute,
+    minutesOfRoute: routes.minutesOf,
 
     /** How many requests each release has answered, and how many by 5xx. */
     answers,

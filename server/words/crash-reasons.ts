@@ -1,4 +1,5 @@
 import { FAULTS, isOneOf } from '../causes.ts'
+import { attempt } from '../errors.ts'
 import type { History } from '../../db/history.ts'
 import type { CrashService } from '../crashes/crashes.ts'
 import type { Reason } from '../api/shapes.ts'
@@ -80,13 +81,4 @@ function nameOf (
 function toLine (text: string) {
   const [line] = text.split('\n', 1)
   return line.length > MAX_CHARS ? `${line.slice(0, MAX_CHARS - 1)}…` : line
-}
-
-/** A broken history must not take the verdict down with it. */
-function attempt<T> (work: () => T): T | null {
-  try {
-    return work()
-  } catch {
-    return null
-  }
 }

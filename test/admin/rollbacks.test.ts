@@ -112,6 +112,19 @@ test('a release is compared with the one before it, unless another is named', as
   assert.match((await visit('/compare?pick=r4')).text, /pick: expected two releases to compare, received 1/)
 })
 
+test('a comparison tells operators alone which files differ, and has no release to compare the oldest with', async (t) => {
+  const { admin } = await setUp(t)
+  const compare = async (role: 'viewer' | 'operator') => {
+    const { headers } = await admin.tokenFor(role, role)
+    const { body } = await admin.api('get', '/api/v1/releases/r3/compare?from=r1').set(headers)
+    return body.files
+  }
+  assert.deepEqual([await compare('viewer'), (await compare('operator'))?.items[0].name], [null, 'app.js'])
+  admin.deck.set({ release: { ...admin.deck.snapshot().release, id: 'r3' } })
+  const oldest = await admin.api('get', '/api/v1/releases/r1/compare').expect(404)
+  assert.match(oldest.text, /No release from before r1 is kept: name one as/)
+})
+
 test('any two releases can be compared, and what is none is not found', async (t) => {
   const { visit } = await setUp(t)
   const [running, other, picked] = await Promise.all(

@@ -99,8 +99,8 @@ export async function startDeck () {
     startedAt: new Date().toISOString(), isShared: false }
   const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals,
     appMetrics: { read: async () => ({ metrics: [], leftOut: 0 }) },
-    metricHistory: { isEmpty: () => true, list: () => ({ times: [], releases: [], metrics: [] }) }, master, diagnostics,
-    profiling, logs, releases, alerts, jobs: createFakeJobs({ history, events }),
+    metricHistory: { isEmpty: () => true, newestAt: () => 0, list: () => ({ times: [], releases: [], metrics: [] }) },
+    master, diagnostics, profiling, logs, releases, alerts, jobs: createFakeJobs({ history, events }),
     notices: createNotices({ history, events }),
     others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir, list: () => [] }),
     isKept: () => true, upgrade: dispatch,

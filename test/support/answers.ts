@@ -17,6 +17,7 @@ import type { Job, KeptRun, Run } from '../../server/jobs/api.ts'
 import type { Notice } from '../../server/events/api-notices.ts'
 import type { Document } from '../../server/api/openapi.ts'
 import type { ProfileChanges, ProfileFunctions } from '../../server/diagnostics/api-profiles.ts'
+import type { Comparison } from '../../server/releases/api-comparison.ts'
 import type { KeptRelease } from '../../server/api/shapes.ts'
 import type { Rollout, RolloutInFull } from '../../server/rollouts/api.ts'
 import type { RouteList } from '../../server/vitals/api-routes.ts'
@@ -70,7 +71,8 @@ type Answers = { 'GET /status': Status, 'GET /workers': List<Worker>, [worker: `
   'POST /host/upgrade': Upgrade, 'GET /rollouts': Page<Rollout>, 'POST /rollouts': Rollout,
   'POST /rollouts/preview': Awaited<ReturnType<Deck['preview']>>, [rollout: `GET /rollouts/${Id}`]: RolloutInFull,
   [steered: `POST /rollouts/${Id}/${'pause' | 'resume' | 'abort' | 'promote' | 'retry'}`]: Rollout,
-  'GET /releases': Page<KeptRelease>, [release: `GET /releases/r${Id}`]: KeptRelease, 'POST /releases': Run,
+  'GET /releases': Page<KeptRelease>, [release: `GET /releases/r${Id}`]: KeptRelease,
+  [compared: `GET /releases/r${Id}/compare`]: Comparison, 'POST /releases': Run,
   'GET /refs': List<{ name: string, kind: 'branch' | 'tag', commit: string, at: string, subject: string }>,
   'GET /events': Page<DeckEvent>, [event: `GET /events/${Id}`]: DeckEvent, 'GET /events/counts': EventCounts,
   'GET /events/histogram': Histogram, 'GET /host/events': Page<DeckEvent>, [event: `GET /host/events/${Id}`]: DeckEvent,

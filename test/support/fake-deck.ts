@@ -344,12 +344,14 @@ function fakeReleases (release: ShownRelease) {
     const found = items.find((each) => each.id !== id && each.servedAt !== null)
     if (!found) throw new DeckError('not-found', `No release other than ${id}`)
     return found.id
-  }, async compare (from: string, to: string) {
+  }, async compare (from: string, to: string, { withFiles = false } = {}) {
     return { changed: { ...get(to).changed, from: get(from).id },
       commits: { added: { items: [], hasMore: false },
         removed: { items: [{ commit: '89'.repeat(20), at: release.createdAt, author: 'Ada', subject: 'Slower totals' }],
           hasMore: true } },
-      files: { added: 0, changed: 1, removed: 0, items: [{ name: 'app.js', change: 'changed' as const }] } }
+      files: withFiles
+        ? { added: 0, changed: 1, removed: 0, items: [{ name: 'app.js', change: 'changed' as const }] }
+        : null }
   } }
 
   function get (id: string) {
