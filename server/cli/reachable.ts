@@ -7,6 +7,8 @@ import type { Master } from './find-master.ts'
 
 /** A command that does not wait answers, or says why it cannot, within 5 s. */
 export const ANSWER_WITHIN_MS = 4000
+/** The time in which this process itself did not run, as the machine is busy or slept, counts as one part. */
+const PARTS = 20
 
 /**
  * Checks that a master answers. Without a master the keeper holds the admin port open, and a master that hangs does not
@@ -17,7 +19,12 @@ export async function checkAnswers (
   { url, fingerprint, recipient, dataDir }: Pick<Master, 'url' | 'fingerprint' | 'recipient' | 'dataDir'>,
   { env, withinMs = ANSWER_WITHIN_MS }: { env: Record<string, string | undefined>, withinMs?: number }
 ) {
-  const signal = AbortSignal.timeout(withinMs)
+  const patience = new AbortController()
+  const { signal } = patience
+  let parts = 0
+  const timer = setInterval(() => {
+    if (++parts === PARTS) patience.abort()
+  }, withinMs / PARTS)
   try {
     // This request carries no secret.
     const response = await sendRequest(`${url}/healthz`, { signal, fingerprint, recipient: null, headers: {} })
@@ -25,6 +32,8 @@ export async function checkAnswers (
   } catch {
     // The request that counts will tell of any other problem.
     if (signal.aborted) throw noAnswerError({ url, pid: recipient?.processes[0].pid ?? null, dataDir }, env, withinMs)
+  } finally {
+    clearInterval(timer)
   }
 }
 

@@ -80,8 +80,9 @@ describe('recycling', { concurrency: true }, () => {
       flags: ['--recycle-max-rss-bytes', String(130 * 1024 * 1024), '--drain-idle-grace-ms', '200',
         '--drain-deadline-ms', '5000', '--stop-term-grace-ms', '1000'] })
     const load = hammer(t, await deck.appUrl(), { connections: 8, breathMs: 5 })
-    const { worker, release, message, detail } = await deck.untilEvent('memory.examined')
+    await deck.untilEvent('worker.exited', { cause: 'memory-limit', worker: 1 })
     await load.checkNoneLost()
+    const { worker, release, message, detail } = await deck.untilEvent('memory.examined')
     assert.match(String(message),
       /^worker 1 held \d+ MB in its heap when it was recycled, \d+ MB of it in [\d,]+ objects at keeps-sessions\.cjs: .*sessions/)
     assert.deepEqual([worker, release, detail?.sinceRelease], [1, 'r1', 'r1'])
@@ -90,7 +91,6 @@ describe('recycling', { concurrency: true }, () => {
     // Each request leaves a row of 1,500 numbers.
     assert.ok(bytesPer1000Requests > 10e6 && bytesPer1000Requests < 60e6 && bytes > 20e6, JSON.stringify(detail))
     assert.deepEqual(existsSync(path.join(deck.folder, 'heaps')), false)
-    await deck.untilEvent('worker.exited', { cause: 'memory-limit', worker: 1 })
   })
 
   test('an operator kills a worker, by API and by command line', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import http from 'node:http'
 import net from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { checkAnswers } from '../../../server/cli/reachable.ts'
@@ -42,6 +43,18 @@ test('where nobody answers it is said soon who lives, and what to do', async (t)
     [dead, alone, 'no-master', `the master (pid ${dead}) of ${alone} has ended; nobody starts the next one`], [null,
     alone, 'timed-out', `nobody answers at ${url} within 50 ms`]] as const)
     await assert.rejects(check(pid, dataDir), { code, message })
+})
+
+test('no master is blamed for the time in which the command itself did not run', async (t) => {
+  const server = http.createServer((_request, response) => response.end()).listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as net.AddressInfo).port}`
+  const checked = checkAnswers({ url, fingerprint: null, recipient: null, dataDir: tempFolder() }, { env: {},
+    withinMs: 400 })
+  // As on a machine that is busy or slept.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 800)
+  await checked
 })
 
 test('a command that waits for nothing ends within 5 s, one that is told how long waits that long', {
