@@ -3,6 +3,7 @@ import { createHits, isPattern, type FindHits } from '../../public/log-query.ts'
 import { formatCount, markHits, shownLine, TONES } from '../../public/log-text.ts'
 import { findLines, formatPlace, formatPlaces, isSearch, lastLines, mergeByTime, olderThan, parseLogQuery,
   presentSlots } from './api-lines.ts'
+import { DeckError } from '../errors.ts'
 import { toDeckError } from '../problem.ts'
 import { givenFilters } from '../events/page-filters.ts'
 import type { Deck, Entry, Query, Stream } from './api-lines.ts'
@@ -26,6 +27,8 @@ export type Line = Omit<ReturnType<typeof shownLine>, 'raw'> & { slot: number, s
 const PATH = '/logs'
 const SHOWN_LINES = 200
 const DOWNLOAD_LINES = 1000
+/** Of 4 s each. */
+const MAX_ROUNDS = 15
 /** Filters by level, as they are called on the page. */
 const LEVEL_NAMES: Readonly<Record<Level, { label: string, tone: string }>> = Object.freeze({
   error: { label: 'Error', tone: 'bad' },
@@ -75,13 +78,27 @@ export async function logsFile (
 ): Promise<string> {
   const { values } = parseLogQuery(withOneLevelField(params), now)
   const entries = isSearch(values)
-    ? (await findLines(deck, { ...wantedOf(values), lines: DOWNLOAD_LINES })).items
+    ? await findAll(deck, wantedOf(values))
     : mergeByTime((await lastLines(deck, { ...values, lines: DOWNLOAD_LINES })).map((page) => page.entries))
   if (type === 'ndjson') return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
   const isOne = values.slot !== undefined && values.stream !== undefined
   return entries.map(({ slot, stream, text, arrivedAt }) =>
     isOne ? `${text}\n` : `${arrivedAt ?? '-'} ${slot} ${stream} | ${text}\n`
   ).join('')
+}
+
+/** A file says nowhere that a part of it is missing. @throws {DeckError} also `timed-out`: after a minute */
+async function findAll (deck: Deck, query: Query): Promise<Entry[]> {
+  const pages: Entry[][] = []
+  let { cursor } = query
+  for (let rounds = 0; rounds < MAX_ROUNDS; rounds++) {
+    const lines = DOWNLOAD_LINES - pages.flat().length
+    const { items, next } = await findLines(deck, { ...query, lines, cursor })
+    pages.unshift(items)
+    if (next === null || items.length === lines || query.around !== undefined) return pages.flat()
+    cursor = next
+  }
+  throw new DeckError('timed-out', 'The search takes more than a minute; choose a worker, a stream or a time')
 }
 
 /** A form sends a field for each level that is chosen. */

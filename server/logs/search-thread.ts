@@ -41,8 +41,8 @@ let foundChars = 0
 /** A thread that had no CPU meanwhile looks at one line all the same, so that whoever asks again gets on. */
 let hasBegun = false
 
-// On Linux that is this thread's alone: whoever searches is not to slow the app down.
-if (process.platform === 'linux') os.setPriority(os.constants.priority.PRIORITY_LOW)
+// On Linux that is this thread's alone: a third of what the app gets, so that a search slows it little, and gets on where the app is busy.
+if (process.platform === 'linux') os.setPriority(5)
 parentPort?.postMessage(answer())
 
 function answer () {
@@ -157,8 +157,13 @@ function takeMatch (place: Place, text: string, { at, start, end }: { at: number
   place.found.push({ line, end, key: keyAt(place, end) })
 }
 
+/** What was found too early, while newer lines of another log are still to be read, is left for the next answer. */
 function answerOf (places: Place[], count: number): Found {
-  const newest = places.toReversed().flatMap(({ found }) => found).sort((a, b) => b.key - a.key).slice(0, count)
+  const least = Math.max(-Infinity,
+    ...places.filter(({ from, to }) => to > from).map((place) => keyAt(place, place.to)))
+  const newest = places.toReversed().flatMap(({ found }) => found.filter(({ key }) => key >= least)).sort((a, b) =>
+    b.key - a.key
+  ).slice(0, count)
   const isShown = new Set(newest)
   const next = places.map(({ log, from, to, found }) => {
     const left = found.find((match) => !isShown.has(match))

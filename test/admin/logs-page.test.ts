@@ -59,6 +59,13 @@ describe('the page of the logs', () => {
     assert.equal((await visit(admin, '/logs.txt?q=needle&slot=1&stream=stdout')).text, 'needle\n')
   })
 
+  test('a file has all lines that match, also where they are more than an answer holds', async (t) => {
+    const admin = await startAdmin(t)
+    say(admin, 1, 'stdout', Array.from({ length: 400 }, (_, index) => `${index} ${'x'.repeat(15_000)}`))
+    const { text } = await visit(admin, '/logs.txt?q=x&slot=1&stream=stdout')
+    assert.deepEqual(text.trimEnd().split('\n').map((line) => parseInt(line)), [...Array(400).keys()])
+  })
+
   test('shows what is around a line, with the line marked, what was searched for, and the way back', async (t) => {
     const admin = await startAdmin(t)
     for (let second = 1; second <= 4; second++)

@@ -28,7 +28,7 @@ test('page by page it finds every line that matches once, in the order of their 
         if (isRotated) await rotate()
         const found = []
         for (let before;;) {
-          const { items, next } = await logs.find({ logs: LOGS, lines: count, q: 'needle', before })
+          const { items, next } = await logs.find({ logs: LOGS, lines: count, q: 'needle', before, budgetMs })
           found.unshift(...items.map(({ text }) => text))
           if (next === null) break
           before = next
@@ -38,6 +38,25 @@ test('page by page it finds every line that matches once, in the order of their 
       }),
     { numRuns: 8 }
   )
+})
+
+test('an answer that is full before all newer lines were read leaves what it found too early to the next one', async () => {
+  const { logs, write } = setUp()
+  const order = [...Array(400).keys()]
+  // More than an answer holds: it is full in the middle of what is read at once.
+  for (const index of order) {
+    await write(LOGS[1], `${index} ${'x'.repeat(17_000)}`, 1000 + index)
+    if (index === 150) await write(LOGS[0], '150.5', 1000.5 + index)
+  }
+  const found: number[] = []
+  for (let before;;) {
+    const { items, next } = await logs.find({ logs: LOGS, lines: 1000, q: '/^\\d/', before, budgetMs })
+    found.unshift(...items.map(({ text }) => parseFloat(text)))
+    if (next === null) break
+    before = next
+  }
+  assert.deepEqual(found, [...order, 150.5].sort((a, b) => a - b))
+  await logs.close()
 })
 
 test('around a time it shows what was before and after it, of all logs', async () => {
