@@ -9,12 +9,12 @@ export function completeParts (parts: SentFragment['parts']): string | null {
   return texts.includes(undefined) ? null : texts.join('')
 }
 
-/** `figures`: by key: a text, the width of a bar, or the points of a line */
+/** `figures`: by key: a text, the width of a bar, the points of a line, or a shade */
 export function showFigures (figures: Record<string, string>) {
   for (const element of document.querySelectorAll('[data-figure]')) {
     const figure = figures[element.getAttribute('data-figure') ?? '']
     if (figure === undefined) continue
-    const attribute = ['width', 'points'].find((name) => element.hasAttribute(name))
+    const attribute = ['fill-opacity', 'width', 'points'].find((name) => element.hasAttribute(name))
     if (attribute) element.setAttribute(attribute, figure)
     else setText(element, figure)
   }

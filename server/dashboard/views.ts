@@ -146,8 +146,8 @@ const helpers = Object.freeze({
     return `<span data-figure="${escaped(key)}">${moving(escaped(text))}</span>`
   },
 
-  /** The same as an attribute of an element of its own: the width of a bar, or the points of a line. */
-  figureIn (attribute: 'width' | 'points', key: string, value: string | number) {
+  /** The same as an attribute of an element of its own: the width of a bar, the points of a line, or a shade. */
+  figureIn (attribute: 'width' | 'points' | 'fill-opacity', key: string, value: string | number) {
     notes.figures.set(key, String(value))
     return `data-figure="${escaped(key)}" ${attribute}="${moving(escaped(value))}"`
   },

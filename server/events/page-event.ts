@@ -137,7 +137,8 @@ function factsOf (event: DeckEvent, errorName: unknown): Fact[] {
     factOf('Signal', event.signal),
     factOf('Lived for', event.uptimeMs === null ? null : formatExactDuration(event.uptimeMs)),
     factOf('By', event.actor),
-    factOf('Error', errorName)
+    factOf('Error', errorName),
+    factOf('Type', event.type, `/history?type=${event.type}`)
   ].flat()
 }
 

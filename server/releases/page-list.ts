@@ -60,7 +60,7 @@ function currentMarks ({ id, isLastGood, changedInPlace }: ReleaseView, { releas
     if (rollout.state === 'rolling-back') return [{ label: 'rolling back', tone: 'warn' }]
     return [rollout.state === 'held' ? { label: 'held', tone: 'bad' } : { label: 'rolling out', tone: 'info' }]
   }
-  return isLastGood && changedInPlace?.kind !== 'code' ? [{ label: 'last good', tone: 'drain' }] : []
+  return isLastGood && changedInPlace?.kind !== 'code' ? [{ label: 'last good', tone: 'idle' }] : []
 }
 
 function hasOtherFiles ({ changedInPlace }: ReleaseView) {

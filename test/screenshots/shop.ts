@@ -1,6 +1,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { startAdmin, startHostAdmin, TOKEN } from '../support/admin.ts'
+import { bucketOf } from '../../workers/histogram.ts'
 import { aCrash } from '../support/crash-record.ts'
 import { profileOf } from '../support/cpu-profile.ts'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet, inTurnOf } from '../support/fake-fleet.ts'
@@ -21,6 +22,13 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const CHART_S = 15 * 60
 const MEGABYTE = 1024 ** 2
+/** share of all requests, ms, how often one fails */
+const ROUTES: [string, number, number, number?][] = [['GET /products', 0.55, 6], ['GET /products/:id', 0.25, 9], [
+  'POST /checkout',
+  0.1,
+  31,
+  0.05
+], ['GET /cart', 0.08, 5], ['GET /reports/:month', 0.02, 240, 0.02]]
 const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
 export async function openShop (owner: TestOwner): Promise<Shop> {
@@ -219,7 +227,10 @@ function live (deck: Admin['deck'], second: number) {
       heapUsedBytes: (21 + slot) * MEGABYTE, loopDelayP99Ms: 2 + 5 * noise, inFlight: Math.round(2 + 2 * noise) }
     const slowestMs = 13 + 14 * noise
     deck.vitals.accept(8 + slot, slot,
-      report({ ...own, loopDelayP50Ms: 0.4, loopDelayMaxMs: 4 + 9 * noise,
+      report({ ...own,
+        routes: ROUTES.map(([route, share, ms, failing = 0]) => ({ route, errors: noise > 1 - failing ? 1 : 0,
+          latency: [bucketOf(ms * (1 + noise)), Math.ceil(requests * share)] })
+        ), loopDelayP50Ms: 0.4, loopDelayMaxMs: 4 + 9 * noise,
         latenciesMs: [slowestMs, ...Array.from({ length: requests - 1 }, (_, index) => 4 + index % 5)] }))
     Object.assign(workers[slot - 1], { vitals: { ...own, requestsPerSecond: requests, latencyP99Ms: slowestMs } })
   }

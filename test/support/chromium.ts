@@ -11,7 +11,8 @@ const require = createRequire(import.meta.url)
 const unbrotli = promisify(brotliDecompress)
 
 /** Beside the packages, so that a clean install starts clean and no other user of the machine can plant a browser. */
-const CACHE = fileURLToPath(new URL('../../node_modules/.cache/', import.meta.url))
+const PACKAGES = fileURLToPath(new URL('../../node_modules/', import.meta.url))
+const CACHE = join(PACKAGES, '.cache')
 
 /**
  * A Chromium from the package registry, unpacked once into a cache folder. Needs no root, no download and no browser
@@ -39,8 +40,8 @@ async function unpackInto (folder: string, bin: string) {
   const staging = await mkdtemp(join(CACHE, 'unpacking-'))
   try {
     await Promise.all([unpackBinary(join(bin, 'chromium.br'), join(staging, 'chromium')),
-      unpackTar(join(bin, 'al2023.tar.br'), staging), unpackTar(join(bin, 'fonts.tar.br'), staging)])
-    await writeFile(join(staging, 'fonts.conf'), fontConfig(join(folder, 'fonts')))
+      unpackTar(join(bin, 'al2023.tar.br'), staging)])
+    await writeFile(join(staging, 'fonts.conf'), fontConfig())
     await rename(staging, folder)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
@@ -75,15 +76,20 @@ function* tarFiles (archive: Buffer) {
   }
 }
 
-/** The same sans-serif on every machine, so that a page measures the same everywhere. */
-function fontConfig (folder: string) {
-  const prefer = (family: string) =>
-    `<match target="pattern"><test name="family"><string>${family}</string></test>` +
-    '<edit name="family" mode="prepend" binding="strong"><string>Open Sans</string></edit></match>'
-  return `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>${folder}</dir><dir>/usr/share/fonts</dir>` +
-    `<cachedir>${join(CACHE, 'fontconfig')}</cachedir>${
-      ['sans-serif', 'system-ui', 'ui-sans-serif'].map(prefer).join('')
-    }</fontconfig>`
+/** Fonts like those that people have, the same on every machine, so that a page measures the same everywhere. */
+const FONTS = [{ font: 'Inter', folder: '@expo-google-fonts/inter', for: ['sans-serif', 'system-ui', 'ui-sans-serif'] },
+  { font: 'JetBrains Mono', folder: '@expo-google-fonts/jetbrains-mono', for: ['monospace', 'ui-monospace'] }]
+
+function fontConfig () {
+  const rules = FONTS.flatMap(({ font, for: families }) =>
+    families.map((family) =>
+      `<match target="pattern"><test name="family"><string>${family}</string></test>` +
+      `<edit name="family" mode="prepend" binding="strong"><string>${font}</string></edit></match>`
+    )
+  )
+  return `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>${
+    FONTS.map(({ folder }) => `<dir>${join(PACKAGES, folder)}</dir>`).join('')
+  }<cachedir>${join(CACHE, 'fontconfig')}</cachedir>${rules.join('')}</fontconfig>`
 }
 
 /** False where the system lacks a shared library of Chromium's: the loader then exits 127. */

@@ -123,14 +123,14 @@ function optionsTable () {
 }
 
 function tableOfOptions (heading: string, about: string | null, options: Option[]) {
-  return [`## ${heading}`, '', ...about === null ? [] : [about, ''], '| key | default | flag, environment | meaning |',
+  return [`## ${heading}`, '', ...about === null ? [] : [about, ''], '| key | meaning | default | flag, environment |',
     '| --- | --- | --- | --- |', ...options.map(rowOfOption), ''].join('\n')
 }
 
 function rowOfOption ({ name, kind, flag, env, fallback, description }: Option) {
   const isShown = fallback !== undefined && typeof fallback !== 'object' && kind !== 'file'
   const ways = kind === 'file' ? '' : `\`${flag}\`${name === 'workers' ? ', `-w`' : ''}, \`${env}\``
-  return `| \`${name}\` | ${isShown ? `\`${fallback}\`` : ''} | ${ways} | ${description} |`
+  return `| \`${name}\` | ${description} | ${isShown ? `\`${fallback}\`` : ''} | ${ways} |`
 }
 
 if (process.argv[1]?.endsWith('manual-tables.ts')) {

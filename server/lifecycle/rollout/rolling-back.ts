@@ -38,7 +38,7 @@ function holdRollout (transition: Transition, rollout: Rollout, reason: string) 
   rollout.reason = reason
   rollout.pausedAt = transition.isoTime()
   askFigures(transition, rollout)
-  tellRollout(transition, 'rollout.held', { message: `${reason}; retry, resume or abort it` })
+  tellRollout(transition, 'rollout.held', { message: `${reason}; retry or abort it` })
 }
 
 /**

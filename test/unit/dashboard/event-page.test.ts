@@ -45,7 +45,7 @@ test('an event has one line as its headline and the rest as facts, without what 
       ([, name, value]) => [name, value.replace(/<[^>]*>/g, '')])
   )
   assert.deepEqual(facts, { Slot: '1', Worker: '7', 'Crash group': '4', 'Is dirty': 'no', Wait: '1.5 s',
-    'Per 1000 requests': '2 KB', '&lt;U+202E&gt;name': '&lt;U+202E&gt;value' })
+    'Per 1000 requests': '2 KB', '&lt;U+202E&gt;name': '&lt;U+202E&gt;value', Type: 'worker.exited' })
   assert.match(html, /aria-label="Message">Worker 7 .*\n {4}at x{300}</)
   for (const character of ['\u0000', '\u202e', '\u2066']) assert.ok(!html.includes(character))
 })
@@ -57,7 +57,8 @@ test('an event of a rollout says each thing once, and times as people read them'
     actor: 'ada', message: 'worker 7 failed; retry', detail: rollout })
   const { facts, detail } = eventModel({ history: aHistory([event]), id: '1', now: NOW })
   assert.deepEqual(facts.map(({ name, value }) => [name, value]), [['Cause', 'deploy'], ['Release', 'r2'], ['Rollout',
-    '4'], ['By', 'ada'], ['From', 'r1'], ['State', 'held'], ['Started at', '2026-01-02T03:03:00.000Z']])
+    '4'], ['By', 'ada'], ['Type', 'rollout.held'], ['From', 'r1'], ['State', 'held'], ['Started at',
+    '2026-01-02T03:03:00.000Z']])
   assert.equal(detail, null)
   assert.match(views.render('pages/event', eventModel({ history: aHistory([event]), id: '1', now: NOW })),
     /<dt><bdi>Started at<\/bdi><\/dt><dd><time [^>]*>02 Jan 03:03:00</)

@@ -65,7 +65,7 @@ test('the timeline tells what happened to the rollout as a whole and who did it,
     'paused by grace'], ['rollout.resumed', 'ada', 'resumed by ada'], ['rollout.judged', null, 'passed: false'], [
     'rollout.held',
     null,
-    'passed: false; retry, resume or abort it'
+    'passed: false; retry or abort it'
   ], ['rollout.rolling-back', 'grace', 'aborted by grace'], ['rollout.rolled-back', null, 'aborted by grace']])
 })
 

@@ -16,7 +16,7 @@ const WARNING = 'warning="failed at first"'
 stories('a trial', `
 that was held begins anew when it is resumed, and is judged
   3 workers; deploy canary hold; 4 ready; wait 10 s; judged bad early
-    | rollout = held; no canary:0; rollout.held "passed: false; retry, resume or abort it…"
+    | rollout = held; no canary:0; rollout.held "passed: false; retry or abort it…"
   wait 90 s; resume  | canary:0 in 60 s; endsIn = 60 s; judge:0
   until canary:0    | judge isFinal=true
 that passes with a flaw has one warning of it, however often that is seen
