@@ -57,8 +57,7 @@ export function timeStrip (
   const eventsByBin = Map.groupBy(events, ({ at }) => binOf(Date.parse(at), window))
   const most = Math.max(1, ...load.map((value) => value ?? 0))
   const binMs = (window.untilMs - window.sinceMs) / BINS
-  return { box: STRIP_BOX, window: isoOf(window),
-    label: `${isProgram ? 'CPU' : 'Requests'} and what happened: press a time to see it`,
+  return { box: STRIP_BOX, window: isoOf(window), label: `${isProgram ? 'CPU' : 'Requests'}: press a time to see it`,
     chosen: chosen &&
       { ...isoOf(chosen), release: releaseThen(history, chosen.untilMs), said: marksText(events.filter(isIn(chosen))),
         holds: PAGES_OF_TIME.some((page) => page.test(path)) },

@@ -68,7 +68,7 @@ test('the page says what has failed first, and what a program has written is no 
   const run = await pageOf(`/jobs/runs/${id}`)
   assert.ok(run.includes('&lt;b&gt;why') && !run.includes('<b>why'))
   assert.match(run, /Failed/)
-  assert.match(page, /every day at 03:00 UTC <span class="mono">0 3 \* \* \*<\/span>/)
+  assert.match(page, /title="0 3 \* \* \*">every day at 03:00 UTC<\/span>/)
   await deck.jobs.runNow('reindex', { actor: 'ada' })
   await deck.jobs.commands[1].finish()
   assert.match(await pageOf(`/jobs/runs/${id}`), /Other runs of reindex[^]*Succeeded[^]*Run \d+</)

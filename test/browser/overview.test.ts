@@ -228,6 +228,10 @@ test('of 64 workers the sick come first, each is a click away, and what somebody
   assert.deepEqual((await slots()).slice(0, 2), ['64', '63'])
   dashboard.setWorker(62, { vitals: { at: STAYS_FRESH, rssBytes: 62 * 2 ** 20, cpuPercent: 91.5 } })
   await page.locator('#worker-63-63 + #worker-62-62').getByText('91.5%').waitFor()
+  const shades = await page.locator('.slots .heat rect').evaluateAll((all) =>
+    all.map((each) => each.getAttribute('fill-opacity'))
+  )
+  assert.deepEqual([shades[60], shades[61]], ['0.03', '0.46'])
 
   await page.locator('#workers-q').pressSequentially('41')
   await page.waitForURL('**/?sort=memory&q=41')

@@ -231,7 +231,7 @@ function live (deck: Admin['deck'], second: number) {
         routes: ROUTES.map(([route, share, ms, failing = 0]) => ({ route, errors: noise > 1 - failing ? 1 : 0,
           latency: [bucketOf(ms * (1 + noise)), Math.ceil(requests * share)] })
         ), loopDelayP50Ms: 0.4, loopDelayMaxMs: 4 + 9 * noise,
-        latenciesMs: [slowestMs, ...Array.from({ length: requests - 1 }, (_, index) => 4 + index % 5)] }))
+        latenciesMs: [slowestMs, ...Array.from({ length: requests - 1 }, (_, index) => 4 + index % 5)] }), 'r3')
     Object.assign(workers[slot - 1], { vitals: { ...own, requestsPerSecond: requests, latencyP99Ms: slowestMs } })
   }
   deck.vitals.turn(second)
