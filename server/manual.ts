@@ -4,11 +4,12 @@ import { readFileSync } from 'node:fs'
  * The manual: one set of Markdown pages for a code host, the terminal and the dashboard. Its index lists them in their
  * order.
  */
-type Page = { name: string, title: string, about: string }
+/** `part`: of the manual, as its index has it */
+type Page = { name: string, title: string, about: string, part: string }
 
 const FOLDER = new URL('../views/docs/', import.meta.url)
 const INDEX = 'README'
-const LISTED = /^- \[(?<title>[^\]]+)\]\((?<name>[\w-]+)\.md\): (?<about>.+)$/gm
+const LISTED = /^(?:## (?<part>.+)|- \[(?<title>[^\]]+)\]\((?<name>[\w-]+)\.md\): (?<about>.+))$/gm
 /** Marks for those who edit a page, and for its tests. */
 const COMMENT_LINE = /^<!-- .* -->\n/gm
 
@@ -17,7 +18,11 @@ const texts: Map<string, string> = new Map()
 
 /** @returns in the order in which one reads them */
 export function manualPages (): Page[] {
-  return [...manualIndex().matchAll(LISTED)].map(({ groups }) => ({ ...groups } as Page))
+  let part = ''
+  return [...manualIndex().matchAll(LISTED)].flatMap(({ groups }) => {
+    part = groups?.part ?? part
+    return groups?.name ? { ...groups, part } as Page : []
+  })
 }
 
 /** @returns Markdown */

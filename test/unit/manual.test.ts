@@ -16,6 +16,7 @@ test('the list of pages has every page once, by its own title', () => {
   const pages = manualPages()
   assert.deepEqual(pages.map(({ name }) => `${name}.md`).sort(), files.filter((name) => name !== 'README.md'))
   for (const { name, title } of pages) assert.equal(textOf(new URL(`${name}.md`, folder)).split('\n')[0], `# ${title}`)
+  assert.deepEqual([pages[0].part, pages.at(-1)?.part], ['Begin', 'Words'])
 })
 
 for (const file of ['README.md', 'CONTRIBUTING.md', 'server/WALKS.md', ...files.map((name) => `views/docs/${name}`)]) {
