@@ -48,6 +48,11 @@ export function formatBytes (bytes: number | null | undefined): string {
   return `${Math.round(kb)} KB`
 }
 
+/** @returns `12,345`: digits in groups, the same on the server and in every browser */
+export function formatCount (n: number): string {
+  return String(n).replace(/\B(?=(\d{3})+$)/g, ',')
+}
+
 /** @returns `0`, `12.5`, `1,250` */
 export function formatRate (perSecond: number | null | undefined): string {
   if (perSecond === null || perSecond === undefined || !Number.isFinite(perSecond)) return '–'

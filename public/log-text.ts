@@ -76,11 +76,6 @@ export function withoutEscapes (text: string) {
   return text.replace(ESCAPES, '')
 }
 
-/** @returns `12,345`: digits in groups, the same on the server and in every browser */
-export function formatCount (n: number): string {
-  return String(n).replace(/\B(?=(\d{3})+$)/g, ',')
-}
-
 /** `text`: a line. Returns null: it is no JSON object that says something. */
 function jsonParts (text: string): Part[] | null {
   const fields = objectOf(text)

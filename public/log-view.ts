@@ -1,9 +1,9 @@
 import { BASE } from './base.ts'
 import { createBacklog } from './log-backlog.ts'
-import { formatTime } from './format.ts'
+import { formatCount, formatTime } from './format.ts'
 import { LEVELS, levelOf } from './log-levels.ts'
 import { createHits, createLineFilter, isPattern, type Wanted } from './log-query.ts'
-import { formatCount, markHits, shownLine, TONES, type Part } from './log-text.ts'
+import { markHits, shownLine, TONES, type Part } from './log-text.ts'
 import type { createMatching } from './log-matching.ts'
 
 /**

@@ -7,7 +7,7 @@ import { isPattern, type Wanted } from './log-query.ts'
 import { createTail, type State } from './log-tail.ts'
 import { preference, setPreference } from './preferences.ts'
 import { MAX_LINES, countLevels, createView, rawOf, type Item, type ViewState } from './log-view.ts'
-import { formatCount } from './log-text.ts'
+import { formatCount } from './format.ts'
 import { showToast } from './toasts.ts'
 import type { Level } from './log-levels.ts'
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
  * The manual: one set of Markdown pages for a code host, the terminal and the dashboard. Its index lists them in their
  * order.
  */
-/** `part`: of the manual, as its index has it */
+/** `part`: the heading in the index below which the page is listed */
 type Page = { name: string, title: string, about: string, part: string }
 
 const FOLDER = new URL('../views/docs/', import.meta.url)

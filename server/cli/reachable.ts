@@ -7,7 +7,10 @@ import type { Master } from './find-master.ts'
 
 /** A command that does not wait answers, or says why it cannot, within 5 s. */
 export const ANSWER_WITHIN_MS = 4000
-/** The time in which this process itself did not run, as the machine is busy or slept, counts as one part. */
+/**
+ * The time to wait is counted in so many parts. While this process does not run, as the machine is busy or sleeps, no
+ * more than one of them passes.
+ */
 const PARTS = 20
 
 /**

@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
-import { capitalised, formatAgo, formatBytes, formatCommit, formatDispatch, formatLimits, formatNode, formatDuration,
-  formatExactDuration, formatLatency, formatPercent, formatRate, formatTime } from '../../public/format.ts'
+import { capitalised, formatAgo, formatBytes, formatCommit, formatCount, formatDispatch, formatLimits, formatNode,
+  formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate,
+  formatTime } from '../../public/format.ts'
 import { causeText } from '../../public/cause-words.ts'
 import { htmlWithBase } from '../api/base-path.ts'
 import { callOf, onMember, operationsByName } from '../api/form.ts'
@@ -109,7 +110,7 @@ function createNotes (place?: (html: string) => string) {
 const helpers = Object.freeze({
   f: { ago: formatAgo, capitalised, cause: causeText, duration: formatDuration, exact: formatExactDuration,
     bytes: formatBytes, commit: formatCommit, dispatch: formatDispatch, limits: formatLimits, node: formatNode,
-    percent: formatPercent, rate: formatRate, latency: formatLatency },
+    number: formatCount, percent: formatPercent, rate: formatRate, latency: formatLatency },
   count,
   asset: assetUrl,
   heads,

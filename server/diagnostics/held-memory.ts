@@ -25,7 +25,7 @@ const LOOK_EVERY_MS = 200
 const MAX_HOLDERS = 5
 const MAX_PATH = 40
 const MAX_CHARS = 200
-/** A third of what an app gets: on a busy machine it is known after a minute, not after ten. */
+/** The look gets a third of the CPU that an app gets on a busy machine, and takes a minute there, not ten. */
 const NICE = 5
 const MAX_NAMES = 5
 const MAX_EARLIER = 100

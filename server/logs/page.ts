@@ -1,6 +1,7 @@
 import { LEVELS, levelOf, type Level } from '../../public/log-levels.ts'
 import { createHits, isPattern, type FindHits } from '../../public/log-query.ts'
-import { formatCount, markHits, shownLine, TONES } from '../../public/log-text.ts'
+import { formatCount } from '../../public/format.ts'
+import { markHits, shownLine, TONES } from '../../public/log-text.ts'
 import { findLines, formatPlace, formatPlaces, isSearch, lastLines, mergeByTime, olderThan, parseLogQuery,
   presentSlots } from './api-lines.ts'
 import { DeckError } from '../errors.ts'
@@ -27,8 +28,8 @@ export type Line = Omit<ReturnType<typeof shownLine>, 'raw'> & { slot: number, s
 const PATH = '/logs'
 const SHOWN_LINES = 200
 const DOWNLOAD_LINES = 1000
-/** Of 4 s each. */
-const MAX_ROUNDS = 15
+/** How often a search for a file goes on where it stopped; each time it looks for 4 s. */
+const MAX_SEARCHES = 15
 /** Filters by level, as they are called on the page. */
 const LEVEL_NAMES: Readonly<Record<Level, { label: string, tone: string }>> = Object.freeze({
   error: { label: 'Error', tone: 'bad' },
@@ -78,7 +79,7 @@ export async function logsFile (
 ): Promise<string> {
   const { values } = parseLogQuery(withOneLevelField(params), now)
   const entries = isSearch(values)
-    ? await findAll(deck, wantedOf(values))
+    ? await findForFile(deck, wantedOf(values))
     : mergeByTime((await lastLines(deck, { ...values, lines: DOWNLOAD_LINES })).map((page) => page.entries))
   if (type === 'ndjson') return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
   const isOne = values.slot !== undefined && values.stream !== undefined
@@ -87,18 +88,20 @@ export async function logsFile (
   ).join('')
 }
 
-/** A file says nowhere that a part of it is missing. @throws {DeckError} also `timed-out`: after a minute */
-async function findAll (deck: Deck, query: Query): Promise<Entry[]> {
-  const pages: Entry[][] = []
+/**
+ * Searches on until a file has all lines that it may have, as nobody who reads a file sees that some are missing.
+ * @throws {DeckError} as findLines(); also `timed-out`: after a minute
+ */
+async function findForFile (deck: Deck, query: Query): Promise<Entry[]> {
+  let found: Entry[] = []
   let { cursor } = query
-  for (let rounds = 0; rounds < MAX_ROUNDS; rounds++) {
-    const lines = DOWNLOAD_LINES - pages.flat().length
-    const { items, next } = await findLines(deck, { ...query, lines, cursor })
-    pages.unshift(items)
-    if (next === null || items.length === lines || query.around !== undefined) return pages.flat()
+  for (let searches = 0; searches < MAX_SEARCHES; searches++) {
+    const { items, next } = await findLines(deck, { ...query, lines: DOWNLOAD_LINES - found.length, cursor })
+    found = [...items, ...found]
+    if (next === null || found.length === DOWNLOAD_LINES || query.around !== undefined) return found
     cursor = next
   }
-  throw new DeckError('timed-out', 'The search takes more than a minute; choose a worker, a stream or a time')
+  throw new DeckError('timed-out', 'The search takes more than a minute; choose a slot, a stream or a shorter time')
 }
 
 /** A form sends a field for each level that is chosen. */

@@ -41,7 +41,8 @@ let foundChars = 0
 /** A thread that had no CPU meanwhile looks at one line all the same, so that whoever asks again gets on. */
 let hasBegun = false
 
-// On Linux that is this thread's alone: a third of what the app gets, so that a search slows it little, and gets on where the app is busy.
+// On Linux a priority is that of one thread. This thread gets a third of the CPU that an app gets on a busy machine, so
+// that it slows the app little, and still finds something there.
 if (process.platform === 'linux') os.setPriority(5)
 parentPort?.postMessage(answer())
 
@@ -88,11 +89,7 @@ function searchPlaces (places: Place[], count: number): Found {
     const open = places.filter(({ from, to, found }) => to > from && found.length < count)
     if (open.length === 0) break
     const newest = open.reduce((best, place) => keyAt(place, place.to) > keyAt(best, best.to) ? place : best)
-    const certain = places.reduce(
-      (sum, { found }) => sum + found.filter(({ key }) => key >= keyAt(newest, newest.to)).length,
-      0
-    )
-    if (certain >= count) break
+    if (certainMatches(places).length >= count) break
     readBack(newest, count)
     hasBegun = true
   }
@@ -157,13 +154,15 @@ function takeMatch (place: Place, text: string, { at, start, end }: { at: number
   place.found.push({ line, end, key: keyAt(place, end) })
 }
 
-/** What was found too early, while newer lines of another log are still to be read, is left for the next answer. */
+/** @returns matches that no line still to be read is newer than; the others are left for the next answer */
+function certainMatches (places: Place[]): Match[] {
+  const unread = places.filter(({ from, to }) => to > from)
+  const newestUnread = Math.max(...unread.map((place) => keyAt(place, place.to)))
+  return places.toReversed().flatMap(({ found }) => found.filter(({ key }) => key >= newestUnread))
+}
+
 function answerOf (places: Place[], count: number): Found {
-  const least = Math.max(-Infinity,
-    ...places.filter(({ from, to }) => to > from).map((place) => keyAt(place, place.to)))
-  const newest = places.toReversed().flatMap(({ found }) => found.filter(({ key }) => key >= least)).sort((a, b) =>
-    b.key - a.key
-  ).slice(0, count)
+  const newest = certainMatches(places).sort((a, b) => b.key - a.key).slice(0, count)
   const isShown = new Set(newest)
   const next = places.map(({ log, from, to, found }) => {
     const left = found.find((match) => !isShown.has(match))

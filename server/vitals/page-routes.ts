@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { formatLatency } from '../../public/format.ts'
+import { formatCount, formatLatency } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
 import { parseFields } from '../api/input.ts'
 import { listRoutes, routeFilters, type RouteRow } from './api-routes.ts'
@@ -120,7 +120,7 @@ function sparkOf (valueAt: (at: number) => number | null, now: number) {
   return sparklineOf(points, HOUR_MS)
 }
 
-const numberText = (value: number | null) => value === null ? '–' : String(value)
+const numberText = (value: number | null) => value === null ? '–' : formatCount(value)
 const LINES: readonly {
   label: string,
   valueOf: (minute: Minute) => number,
