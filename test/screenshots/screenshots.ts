@@ -42,7 +42,7 @@ async function take (state: typeof STATES[number]) {
   const owner = createOwner()
   try {
     const scene = await state.make(owner)
-    const wanted = places.filter(({ isStill }) => !isStill || state.hasStillPages)
+    const wanted = state.places ?? places.filter(({ isStill }) => !isStill || state.hasStillPages)
     const taken = await photograph({ browser, scene, state: state.name, places: wanted, folder: RESULTS })
     pictures.push(...taken.pictures)
     findings.push(...taken.findings)

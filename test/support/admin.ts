@@ -46,7 +46,7 @@ export const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
 export async function startAdmin (t: Pick<TestContext, 'after'>, options: Options = {}) {
   const history = options.history ?? openTestHistory()
   const clock = createClock()
-  const deck = createFakeDeck({ history, now: options.now ?? clock.now })
+  const deck = createFakeDeck({ history, now: options.now ?? clock.now, wall: options.now })
   return { deck, ...await openPort(t, { clock, history }, { ...behindPort(deck, history), ...options }) }
 }
 
@@ -59,9 +59,9 @@ export async function startHostAdmin (t: Pick<TestContext, 'after'>,
 {
   const history = options.history ?? openTestHistory()
   const clock = createClock()
-  const events = createEventStream({ lastId: history.lastEventId() })
+  const events = createEventStream({ lastId: history.lastEventId(), now: options.now })
   events.subscribe((event) => history.record(event))
-  const apps = createFakeApps({ names, now: options.now ?? clock.now, fleet, history, events })
+  const apps = createFakeApps({ names, now: options.now ?? clock.now, wall: options.now, fleet, history, events })
   const port = await openPort(t, { clock, history }, { events, apps, ...options })
   t.after(apps.closeAll)
   return { apps, events, ...port }

@@ -50,8 +50,8 @@ type FakeApps =
 
 /** `fleet`: of the host, which joins one where this is given; `history`, `events`: of the host itself */
 export function createFakeApps (
-  { names, now = Date.now, fleet, history, events }: { names: readonly string[], now?: () => number,
-    fleet?: Apps['fleet'], history: History, events: EventStream }
+  { names, now = Date.now, wall, fleet, history, events }: { names: readonly string[], now?: () => number,
+    wall?: () => number, fleet?: Apps['fleet'], history: History, events: EventStream }
 ): FakeApps {
   const folder = tempFolder()
   const all: Map<string,
@@ -146,7 +146,7 @@ export function createFakeApps (
     const home = path.join(folder, name)
     mkdirSync(home, { recursive: true })
     const history = all.get(name)?.opened?.history ?? openHistory({ file: ':memory:', clock: () => 0 })
-    const deck = createFakeDeck({ history, now })
+    const deck = createFakeDeck({ history, now, wall })
     const { app, master } = deck.snapshot()
     deck.set({ app: { ...app, name, cwd: home }, master: { ...master, isShared: true } })
     all.set(name, { id: idOf(name), changes: { cwd: home, ...placeOf(name), ...changes },

@@ -13,6 +13,7 @@ import { createOtherDecks } from '../../server/system/other-decks.ts'
 import { createMergedProfile } from '../../server/diagnostics/merged-profile.ts'
 import { createVitals } from '../../server/vitals/vitals.ts'
 import { createLogs } from '../../server/logs/logs.ts'
+import { tellSlowSpells } from '../../server/app/slow-spells.ts'
 import { createAlerts } from '../../server/alerts/alerts.ts'
 import { fake, type Parts } from './fake.ts'
 import { createFakeJobs } from './fake-jobs.ts'
@@ -61,12 +62,15 @@ type FakeDiagnostic = Diagnostic & { file?: string }
 
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by
- * `deck.set(...)`. `history`: a real one over a real database file, see db/.
+ * `deck.set(...)`. `history`: a real one over a real database file, see db/; `wall`: by which its parts say when
+ * something happened.
  */
-export function createFakeDeck ({ history, now = Date.now }: { history: History, now?: () => number }): FakeDeck {
-  const events = createEventStream({ lastId: history.lastEventId() })
+export function createFakeDeck (
+  { history, now = Date.now, wall = Date.now }: { history: History, now?: () => number, wall?: () => number }
+): FakeDeck {
+  const events = createEventStream({ lastId: history.lastEventId(), now: wall })
   events.subscribe((event) => history.record(event))
-  const vitals = createVitals({ store: history.vitals, now })
+  const vitals = createVitals({ store: history.vitals, now, ...tellSlowSpells(events) })
   events.subscribe(vitals.count)
   /** every command that was dispatched, oldest first */
   const dispatched: Asked[] = []
@@ -77,9 +81,11 @@ export function createFakeDeck ({ history, now = Date.now }: { history: History,
   const logs = fakeLogs()
   const settings = createSettings({ ...SCHEMA.parse({}), entry: '/srv/app/app.js', cwd: '/srv/app',
     dataDir: '/srv/app/.clusterdeck', workers: 2 }, { key: 'key' })
-  const crashes = createCrashService({ store: history.crashes, events, release: () => state.release.id })
+  const crashes = createCrashService({ store: history.crashes, events, release: () => state.release.id,
+    releases: () => releases.items, now: wall })
   const notices = createNotices({ history, events })
   const release = { id: 'r1', entry: '/srv/app/app.js', path: '/srv/app', createdAt: '2026-01-01T00:00:00.000Z' }
+  const releases = fakeReleases(release)
   let state = fakeSnapshot(release)
 
   const effects: Record<string, (command: Asked) => Answer> = { rollout: fakeRollout,
@@ -106,9 +112,9 @@ export function createFakeDeck ({ history, now = Date.now }: { history: History,
     metricHistory: { isEmpty: () => metricsOfApp.metrics.length === 0, list: () => metricsOfApp },
     metricsOfApp,
     logs,
-    alerts: fakeAlerts(events, history.alerts),
+    alerts: fakeAlerts(events, { store: history.alerts, time: wall, app: () => state.app.name }),
     jobs,
-    releases: fakeReleases(release),
+    releases,
     crashes,
     notices,
     registered,
@@ -232,8 +238,8 @@ function fakeDiagnostics (
 /** Slices of which each has one busy function of the app. */
 function fakeProfiling () {
   /** newest first */
-  const items: { at: number, worker: number, slot: number, release: string, name: string, busy: string, ms: number }[] =
-    []
+  const items: { at: number, worker: number, slot: number, release: string, name: string, busy: string, file?: string,
+    ms: number }[] = []
   const frame = (functionName: string, url = '') => ({ functionName, scriptId: '0', url, lineNumber: 0,
     columnNumber: 0 })
   return { items, isOn: () => items.length > 0,
@@ -244,10 +250,10 @@ function fakeProfiling () {
       ), async read (window: Window) {
     const slices = this.list(window)
     const merged = createMergedProfile()
-    for (const { busy, ms } of slices)
+    for (const { busy, ms, file = `/srv/app/${busy}.js` } of slices)
       merged.add({
         nodes: [{ id: 1, callFrame: frame('(root)'), children: [2, 3] }, { id: 2, callFrame: frame('(idle)') }, { id: 3,
-          callFrame: frame(busy, `file:///srv/app/${busy}.js`) }],
+          callFrame: frame(busy, `file://${file}`) }],
         samples: [2, 3],
         timeDeltas: [0, 1000 * (5000 - ms)],
         startTime: 0,
@@ -267,16 +273,18 @@ function fakeLogs () {
 }
 
 /** Two, whose receivers answer with `status`; nothing is sent anywhere. `store`: of those that are added. */
-function fakeAlerts (events: EventStream, store: History['alerts']) {
+function fakeAlerts (events: EventStream,
+  { store, time, app }: { store: History['alerts'], time: () => number, app: () => string })
+{
   const secret = 'known to the receiver alone'
   const alerts = createAlerts({
     configured: [{ kind: 'webhook', url: 'https://example.com/hook?token=hidden', secret }, { kind: 'slack',
       name: 'ops', url: 'https://hooks.example.com/T0A/B0B', events: ['scale.*'] }],
     store,
     events,
-    deck: () => ({ host: 'web-1', app: 'app', url: null, entry: '/srv/app/app.js', pid: 4000, version: '0.1.0' }),
+    deck: () => ({ host: 'web-1', app: app(), url: null, entry: '/srv/app/app.js', pid: 4000, version: '0.1.0' }),
     log: { warn () {} }
-  }, { fetch: async () => new Response(null, { status: all.status }) })
+  }, { time, fetch: async () => new Response(null, { status: all.status }) })
   const all = Object.assign(alerts, { status: 204 })
   return all
 }

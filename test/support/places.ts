@@ -70,6 +70,11 @@ export const PLACES: readonly Place[] = [...placesOf(LIVE, { isStill: false }), 
   isForeign: true
 }]
 
+/** Pages of a host, and of an app beside the shop. */
+export const PLACES_OF_HOST: readonly Place[] = placesOf({ apps: '/', 'host-history': '/history',
+  'host-alerts': '/alerts', 'host-access': '/access', python: '/apps/search/',
+  'python-worker': '/apps/search/workers/1', stopped: '/apps/old-shop/' }, { isStill: true })
+
 function placesOf (paths: Record<string, Path>, { isStill }: { isStill: boolean }): Place[] {
   return Object.entries(paths).map(([name, path]) => ({ name, isStill,
     pathOf: typeof path === 'string' ? () => path : path })

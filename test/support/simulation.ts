@@ -1,7 +1,7 @@
 import { reduce } from '../../server/lifecycle/pool.ts'
 import { snapshotOf } from '../../server/lifecycle/snapshot.ts'
 import { createState, type Command, type DeadlineKind, type Drift, type Input, type LifecycleOptions, type Orphan,
-  type PlainInput, type Refusal, type Release } from '../../server/lifecycle/state.ts'
+  type PlainInput, type Refusal, type Release, type Verdict } from '../../server/lifecycle/state.ts'
 import type { Guard } from '../../server/lifecycle/rollout/guard.ts'
 import type { Exit } from '../../server/lifecycle/loss.ts'
 import type { SeenEvent } from './event-log.ts'
@@ -32,14 +32,14 @@ export const OPTIONS: Readonly<LifecycleOptions> = Object.freeze<LifecycleOption
  * something: no command is for a worker that is gone, no id is given twice, no deadline outlives its worker, a worker
  * ends once, one rollout runs at a time, and each has one end.
  * `isChecked`: whether it also finds out who changes a state that is not theirs, which takes longer the more workers
- * there are.
+ * there are; `from`: when it begins, ms; `judge`: compares the sides of each deploy.
  */
 export function simulate (
   { workers = 2, options = OPTIONS, orphans = ([] as Orphan[]), guard = (null as Guard | null),
     start = ({} as Partial<Parameters<typeof createState>[0]>), hasHook = false, awaitsTurn = (null as string | null),
-    isChecked = true } = {}
+    isChecked = true, from = 1000, judge = (null as ((order: Commands['judge']) => Verdict) | null) } = {}
 ) {
-  let at = 1000
+  let at = from
   let count = 0
   const nextWorker = Math.max(0, ...orphans.map(({ id }) => id)) + 1
   let state = createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/r1/app.js', path: '/srv/r1' },
@@ -97,7 +97,8 @@ export function simulate (
     judge (order) {
       judgements.push(order)
       // Of its canary each test says itself how it does.
-      if (order.isFinal && state.rollout?.stage === 'rolling')
+      if (judge) answers.push({ type: 'judged', rollout: order.rollout, verdict: judge(order) })
+      else if (order.isFinal && state.rollout?.stage === 'rolling')
         answers.push({ type: 'judged', rollout: order.rollout, verdict: verdict(null) })
     },
     finish () {
