@@ -2,28 +2,42 @@
 // start from changed sources do it by themselves. dist/<name>/ has the code of the command, of masters and of workers;
 // dist/bundle.json says its name, and of which sources it is, as server/own-code.js reads it. Beside them is what
 // processes and threads of their own run, at the same place in each version, as a master that has run for long may
-// start them.
+// start them. All packages are inside, but for those with native code; dist/licences.txt says which.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { transform } from 'rolldown/utils'
+import { LENGTH_BYTES } from '../server/system/built-in-bundle.ts'
 import { optionListText } from './option-list.ts'
 import type { LoadResult, OutputChunk, OutputOptions, Plugin, PluginContext } from 'rolldown'
 
-type Chunk = Pick<OutputChunk, 'fileName' | 'code'>
+type Chunk = Pick<OutputChunk, 'fileName' | 'code'> & Partial<Pick<OutputChunk, 'name' | 'imports'>>
 /** what is known of each, by its id */
 type Modules = Pick<PluginContext, 'getModuleInfo'>
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DIST = path.join(ROOT, 'dist')
-/** Packages that are read before the first worker starts. The others stay as they are installed. */
-const INSIDE = ['commander', 'croner', 'zod']
+/** Packages that stay as they are installed: they have code for each kind of machine. */
+const NATIVE = ['better-sqlite3', 'koffi']
+/** What pages load of packages. */
+const OF_PAGES = Object.freeze({ 'htmx.js': 'htmx.org/dist/htmx.min.js',
+  'socket.io.js': 'socket.io/client-dist/socket.io.esm.min.js', 'uplot.css': 'uplot/dist/uPlot.min.css',
+  'uplot.js': 'uplot/dist/uPlot.iife.min.js' })
 /** A running master may still load parts of the bundle that it was started with. A package has only one. */
 const KEPT = ['pack', 'publish'].includes(process.env.npm_command ?? '') ? 1 : 3
+/** What is behind the admin port. */
+const SITE = 'sites'
+/** Every process has read these before it does anything, or has no use for them later. */
+const NOT_HELD = ['command-line', 'index', 'not-loaded', 'keeper', 'both', 'start', 'client', 'rolldown-runtime']
+/** Folders whose texts a master shows. */
+const SHOWN = ['public', 'views', 'views/docs', 'views/pages', 'views/partials']
 const BUILTIN = '\0builtin:'
+/** Parts of Node that a master reads when it uses them: together they take 5 MB. */
+const LATER = ['node:https', 'node:tls', 'node:zlib', 'node:inspector', 'node:readline', 'node:dgram',
+  'node:worker_threads']
 /** Workers run in the Node of their app, from this one on. */
 const OF_APPS = 'node20'
 const OF_OURS = 'node22.19'
@@ -43,12 +57,9 @@ const PARTS = Object.freeze({ keeper: ['command-line.ts', 'keeper/keeper.ts'],
 /** Modules that say something else in a bundle. */
 const OTHERWISE: Readonly<Record<string, (place: Place) => string>> = Object.freeze({
   'server/config/option-list.ts': optionListText,
-  'server/system/built.ts': ({ toScripts }) => `
-    import { fileURLToPath } from 'node:url'
-    export const scriptPath = (file) => fileURLToPath(new URL('${toScripts}' + file, import.meta.url))
-    export const WORKER_CODE = fileURLToPath(new URL('worker.cjs', import.meta.url))
-    export const PAGE_CODE = fileURLToPath(new URL('public', import.meta.url))
-  `
+  'server/system/built.ts': ({ toScripts }) =>
+    readFileSync(fromTop('server/system/built-in-bundle.ts'), 'utf8').replace('\'../\'', `'${toScripts}'`),
+  'server/admin/site-code.ts': () => 'export { dropSite, loadSite } from \'../system/built.ts\''
 })
 
 await makeBundle()
@@ -62,8 +73,8 @@ async function makeBundle () {
     name: (module: string, known: Modules) => (partOf ??= partsOf(known))(module) === part ? part : null })
   )
   const server = await generate({ 'command-line': 'server/command-line.ts', index: 'server/index.ts',
-    'not-loaded': 'server/not-loaded.ts' }, { format: 'esm', entryFileNames: '[name].js',
-    chunkFileNames: '[name]-[hash].js', codeSplitting: { groups } }, '../')
+    'not-loaded': 'server/not-loaded.ts', [SITE]: 'server/admin/sites.ts' }, { format: 'cjs',
+    entryFileNames: '[name].cjs', chunkFileNames: '[name]-[hash].cjs', codeSplitting: { groups } }, '../')
   const worker = await generate({ worker: 'workers/boot.ts' }, { format: 'cjs', entryFileNames: '[name].cjs',
     codeSplitting: false }, '../')
   const scripts: Chunk[] = [...worker]
@@ -74,13 +85,19 @@ async function makeBundle () {
         entryFileNames: ext === '.cjs' ? '[name].cjs' : '[name].js', codeSplitting: false }, './')
     )
   }
-  const pages = await Promise.all(
-    readdirSync(fromTop('public')).filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts')).map((name) =>
+  const pages = await Promise.all([
+    ...readdirSync(fromTop('public')).filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts')).map((name) =>
       pageFile(name, modules)
-    )
+    ),
+    ...Object.entries(OF_PAGES).map(([name, file]) => fileOfPackage(name, fromTop(`node_modules/${file}`), modules))
+  ])
+  const shown = SHOWN.flatMap((folder) =>
+    readdirSync(fromTop(folder)).filter((name) => /\.(?:css|eta|md|svg)$/.test(name)).map((name) => `${folder}/${name}`)
   )
-  write({ chunks: [...server, ...worker, ...pages], scripts },
-    [...modules].filter((module) => path.isAbsolute(module) && !isPackage(module)))
+  for (const file of ['server/system/built-in-bundle.ts', ...shown]) modules.add(fromTop(file))
+  const files = [...modules].filter((module) => path.isAbsolute(module))
+  write({ chunks: [...server, ...worker, ...pages, packOf([...server, ...pages], shown)], scripts,
+    licences: licencesOf(files.filter(isPackage)) }, files.filter((file) => !isPackage(file)))
 
   /** `toScripts`: from the files that are made */
   async function generate (input: Record<string, string>, output: OutputOptions & { format: 'esm' | 'cjs' },
@@ -92,7 +109,7 @@ async function makeBundle () {
       platform: 'node',
       cwd: ROOT,
       transform: { target: isOfApps ? OF_APPS : OF_OURS },
-      plugins: [ownPlugin({ format: output.format, toScripts, modules })]
+      plugins: [ownPlugin({ format: output.format, toScripts, modules, isOfApps })]
     })
     const { output: made } = await build.generate({ ...output, comments: false })
     await build.close()
@@ -106,8 +123,59 @@ async function pageFile (name: string, modules: Set<string>): Promise<Chunk> {
   modules.add(file)
   const { code, errors } = await transform(file, await readFile(file, 'utf8'))
   if (errors.length > 0) throw errors[0]
-  return { fileName: `public/${name.replace(/\.ts$/, '.js')}`,
+  return { fileName: `pages/${name.replace(/\.ts$/, '.js')}`,
     code: code.replace(/((?:from |import[ (])"\.\/[\w-]+)\.ts"/g, '$1.js"') }
+}
+
+async function fileOfPackage (name: string, file: string, modules: Set<string>): Promise<Chunk> {
+  modules.add(file)
+  return { fileName: `pages/${name}`, code: await readFile(file, 'utf8') }
+}
+
+/**
+ * All that a master may read after its start, in one file that it holds open, as server/system/built-in-bundle.ts reads
+ * it. `shown`: texts, from the top
+ */
+function packOf (chunks: Chunk[], shown: string[]): Chunk {
+  const held = chunks.filter(({ name = '' }) => !NOT_HELD.includes(name))
+  const texts = [...held.map(({ fileName, code }) => [fileName, inAscii(code)]),
+    ...shown.map((file) => [file, readFileSync(fromTop(file), 'utf8')])]
+  let from = 0
+  const places = texts.map(([file, text]) => {
+    const bytes = Buffer.byteLength(text)
+    from += bytes
+    return [file, [from - bytes, bytes]]
+  })
+  const list = JSON.stringify({ places: Object.fromEntries(places), site: [...importedBy(`${SITE}.cjs`, held)] })
+  return { fileName: 'pack',
+    code: String(Buffer.byteLength(list)).padEnd(LENGTH_BYTES) + list + texts.map(([, text]) => text).join('') }
+}
+
+/** @returns the file, after all that it imports of these */
+function importedBy (file: string, chunks: Chunk[], found: Set<string> = new Set()): Set<string> {
+  const chunk = chunks.find(({ fileName }) => fileName === file)
+  if (!chunk || found.has(file)) return found
+  for (const each of chunk.imports ?? []) importedBy(each, chunks, found)
+  return found.add(file)
+}
+
+/** @returns what the authors of the packages ask to be told wherever these are. `files`: of packages */
+function licencesOf (files: string[]): string {
+  const manifests = new Set(files.map((file) => ownManifest(file)))
+  return [...manifests].sort().map((manifest) => {
+    const { name, version, license } = JSON.parse(readFileSync(manifest, 'utf8'))
+    const folder = path.dirname(manifest)
+    const texts = readdirSync(folder).filter((file) => /^licen[cs]e/i.test(file)).map((file) =>
+      readFileSync(path.join(folder, file), 'utf8').trim()
+    )
+    return [`${name} ${version}: ${license}`, ...texts].join('\n\n')
+  }).join(`\n\n${'-'.repeat(80)}\n\n`)
+}
+
+/** Some folders of packages have a package.json that says nothing but the kind of their modules. */
+function ownManifest (file: string): string {
+  const [, folder] = /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)/.exec(file) ?? []
+  return path.join(folder, 'package.json')
 }
 
 /** @returns the file that a module is put into; null: it is loaded later, with what needs it */
@@ -138,6 +206,8 @@ type Place = {
   format: 'esm' | 'cjs',
   /** from that file */
   toScripts: string,
+  /** apps run it */
+  isOfApps: boolean,
   /** gets all that are read */
   modules: Set<string>
 }
@@ -152,19 +222,18 @@ function ownPlugin (place: Place): Plugin {
  * Parts of Node are required: where an ES module imports one, Node reads all that it exports, and so loads what nobody
  * has asked for. For node:http that is Node's own client for fetch and WebSocket, as large as all of ours.
  */
-function placeOf (name: string, importer: string | undefined, { kind, isEntry }: { kind: string, isEntry: boolean }) {
+function placeOf (name: string, importer: string | undefined, { kind }: { kind: string }) {
+  const isWanted = path.isAbsolute(importer ?? '')
+  if (isWanted && LATER.includes(`node:${name}`)) return { id: `${BUILTIN}node:${name}` }
   if (name.startsWith('node:'))
-    return kind === 'import-statement' && path.isAbsolute(importer ?? '')
-      ? { id: BUILTIN + name }
-      : { id: name, external: true }
-  const isOurs = isEntry || /^[./\0]/.test(name) || INSIDE.includes(name) || isPackage(importer ?? '')
-  return isOurs ? null : { id: name, external: true }
+    return isWanted && kind === 'import-statement' ? { id: BUILTIN + name } : { id: name, external: true }
+  return NATIVE.includes(name) ? { id: name, external: true } : null
 }
 
 /** Null: as it is on the disk */
 async function textOf (module: string, place: Place): Promise<LoadResult> {
   if (module.startsWith(BUILTIN))
-    return { code: `module.exports = require(${JSON.stringify(module.slice(BUILTIN.length))})`, moduleType: 'js' }
+    return { code: builtinText(module.slice(BUILTIN.length), place), moduleType: 'js' }
   if (isPackage(module) || !/\.(ts|cjs)$/.test(module)) return null
   const file = path.relative(ROOT, module)
   return {
@@ -173,6 +242,15 @@ async function textOf (module: string, place: Place): Promise<LoadResult> {
       : withPlaces(await readFile(module, 'utf8'), file, place),
     moduleType: module.endsWith('.ts') ? 'ts' : 'js'
   }
+}
+
+function builtinText (name: string, { isOfApps }: Place) {
+  const part = `require(${JSON.stringify(name)})`
+  if (isOfApps || !LATER.includes(name)) return `module.exports = ${part}`
+  const names = Object.keys(process.getBuiltinModule(name) as object)
+  return `for (const name of ${
+    JSON.stringify(names)
+  }) Object.defineProperty(exports, name, { enumerable: true, get: () => ${part}[name] })`
 }
 
 /** What a module reads is where it is in each installation. `file`: from the top. */
@@ -204,14 +282,17 @@ function isPackage (file: string) {
 }
 
 /** `sources`: absolute */
-function write ({ chunks, scripts }: { chunks: Chunk[], scripts: Chunk[] }, sources: string[]) {
+function write ({ chunks, scripts, licences }: { chunks: Chunk[], scripts: Chunk[], licences: string },
+  sources: string[])
+{
   const name = createHash('sha256').update(chunks.map(({ fileName, code }) => `${fileName}\n${code}`).sort().join('\n'))
     .digest('hex').slice(0, 12)
   const folder = path.join(DIST, name)
   // What is there may be in use.
   if (!existsSync(folder)) writeFolder(folder, chunks)
   for (const { fileName, code } of scripts) replaceFile(fileName, inAscii(code))
-  replaceFile('index.js', `export * from './${name}/index.js'\n`)
+  replaceFile('licences.txt', licences)
+  replaceFile('index.js', `export * from './${name}/index.cjs'\n`)
   replaceFile('bundle.json',
     JSON.stringify({ name,
       sources: Object.fromEntries(sources.sort().map((file) => [path.relative(ROOT, file), statSync(file).size])) }))
@@ -232,8 +313,9 @@ function replaceFile (name: string, text: string) {
 
 function writeFolder (folder: string, chunks: Chunk[]) {
   const unfinished = `${folder}-${process.pid}`
-  mkdirSync(path.join(unfinished, 'public'), { recursive: true })
-  for (const { fileName, code } of chunks) writeFileSync(path.join(unfinished, fileName), inAscii(code))
+  mkdirSync(path.join(unfinished, 'pages'), { recursive: true })
+  for (const { fileName, code } of chunks)
+    writeFileSync(path.join(unfinished, fileName), fileName.endsWith('js') ? inAscii(code) : code)
   try {
     renameSync(unfinished, folder)
   } catch (error) {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { heldText } from './system/built.ts'
 
 /**
  * The manual: one set of Markdown pages for a code host, the terminal and the dashboard. Its index lists them in their
@@ -7,7 +7,6 @@ import { readFileSync } from 'node:fs'
 /** `part`: the heading in the index below which the page is listed */
 type Page = { name: string, title: string, about: string, part: string }
 
-const FOLDER = new URL('../views/docs/', import.meta.url)
 const INDEX = 'README'
 const LISTED = /^(?:## (?<part>.+)|- \[(?<title>[^\]]+)\]\((?<name>[\w-]+)\.md\): (?<about>.+))$/gm
 /** Marks for those who edit a page, and for its tests. */
@@ -37,7 +36,7 @@ export function manualPage (name: string): string | null {
 
 /** @returns the files belong to this version, and do not change under it */
 function read (name: string): string {
-  const text = texts.get(name) ?? readFileSync(new URL(`${name}.md`, FOLDER), 'utf8').replace(COMMENT_LINE, '')
+  const text = texts.get(name) ?? heldText(`views/docs/${name}.md`).replace(COMMENT_LINE, '')
   texts.set(name, text)
   return text
 }

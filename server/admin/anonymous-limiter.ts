@@ -1,7 +1,7 @@
 import { isFormOfPage } from '../dashboard/page-router.ts'
 import { DeckError } from '../errors.ts'
 import { headersOf, PROBLEM_TYPE, toProblem } from '../problem.ts'
-import { securityHeaders } from './guard.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
 import { createWindow, networkOf } from './limiter.ts'
 import type { IncomingMessage } from 'node:http'
 
@@ -52,7 +52,7 @@ function refusalFor (seconds: number): Refusal {
 /** Made once, as it is the same for every request. */
 function refusalOf (error: DeckError): Refusal {
   const body = JSON.stringify(toProblem(error))
-  const headers = { ...securityHeaders(), ...headersOf(error), 'Content-Type': PROBLEM_TYPE,
+  const headers = { ...Object.fromEntries(SECURITY_HEADERS), ...headersOf(error), 'Content-Type': PROBLEM_TYPE,
     'Content-Length': Buffer.byteLength(body) }
   return { status: error.status, headers, body }
 }

@@ -1,7 +1,5 @@
-import { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
-import helmet from 'helmet'
 import { DeckError } from '../errors.ts'
+import type { IncomingMessage } from 'node:http'
 import type { Auth } from '../api/roles.ts'
 
 /**
@@ -18,40 +16,6 @@ const PROBES = new Set(['/healthz', '/readyz'])
 const PROBE_METHODS = new Set(['GET', 'HEAD'])
 const WILDCARDS = new Set(['0.0.0.0', '::', '[::]'])
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
-
-const CONTENT_SECURITY_POLICY = { 'default-src': ['\'none\''], 'script-src': ['\'self\''], 'style-src': ['\'self\''],
-  'img-src': ['\'self\''], 'font-src': ['\'self\''], 'connect-src': ['\'self\''], 'form-action': ['\'self\''],
-  'base-uri': ['\'none\''], 'frame-ancestors': ['\'none\''] }
-
-const setHelmetHeaders = helmet({
-  // Browsers that had these are gone, and each of a dozen answers of a page would carry them.
-  xDnsPrefetchControl: false,
-  xDownloadOptions: false,
-  xPermittedCrossDomainPolicies: false,
-  xXssProtection: false,
-  // helmet's own default allows inline styles and upgrades to https, which this port does not speak.
-  contentSecurityPolicy: { useDefaults: false, directives: CONTENT_SECURITY_POLICY },
-  // With `no-referrer` browsers send `Origin: null` along with our own forms (Fetch, "append a request Origin header"),
-  // and without https there is no Sec-Fetch-Site to tell them from a stranger's. This one tells strangers as little.
-  referrerPolicy: { policy: 'same-origin' },
-  crossOriginOpenerPolicy: { policy: 'same-origin' },
-  crossOriginResourcePolicy: { policy: 'same-origin' },
-  frameguard: { action: 'deny' },
-  // Would bind the other services of this host name to https.
-  strictTransportSecurity: false
-})
-
-/**
- * The headers that every answer has, refusals and engine.io's included. Static files replace Cache-Control by their
- * own.
- */
-export function securityHeaders (): Record<string, string> {
-  const res = new ServerResponse(new IncomingMessage(new Socket()))
-  setHelmetHeaders(res.req, res, () => {})
-  const headers = Object.entries(res.getHeaders()).map(([name, value]) => [name, String(value)])
-  return { ...Object.fromEntries(headers), 'Cache-Control': 'no-store',
-    Vary: 'Accept, Accept-Encoding, Authorization, Cookie, HX-Request' }
-}
 
 export function createGuard ({ authenticate, host, port, allowedHosts = [], publicUrl = null, scheme = 'http' }: {
   authenticate: (req: IncomingMessage) => Auth | null,

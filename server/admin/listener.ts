@@ -1,13 +1,14 @@
-import { once, setMaxListeners } from 'node:events'
+import { setMaxListeners } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cutEndlessBody, mayTakeTime } from '../api/body.ts'
 import { holderOf, type Auth } from '../api/roles.ts'
 import { DeckError } from '../errors.ts'
 import { expectOwner } from '../system/connection-owner.ts'
-import { tidySoon } from '../system/heap.ts'
 import { createConnections, roomWithin, type Room } from './connections.ts'
+import { createKeptSite, type KeptSite } from './kept-site.ts'
+import { answerProbe } from './probe-answers.ts'
+import { dropSite, loadSite } from './site-code.ts'
 import { createLinks } from './sign-in-links.ts'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
@@ -18,11 +19,8 @@ import type { Certificate } from './certificate.ts'
 import type { Log } from '../system/log.ts'
 import type { Timers } from './site.ts'
 import type { Limits } from './access.ts'
-import type { Sites } from './sites.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 import type { Answer, InProcessRequest } from './in-process-transport.ts'
-
-const PACKAGES = ['express', 'socket.io', 'helmet', 'eta']
 
 /** Ends connections that send slowly or nothing. */
 const SERVER_OPTIONS: Readonly<http.ServerOptions> = Object.freeze({ headersTimeout: 10_000, requestTimeout: 30_000,
@@ -42,27 +40,14 @@ const SILENT_LOG = { error () {}, warn () {} }
 const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
 /**
- * Loads what is behind the port, which takes longer than the start of a worker: each module in its own turn of the
- * event loop, as workers ask for their sockets meanwhile. All at once would also need as many descriptors, and what
- * Node could not open once it never loads again.
- */
-export async function loadSite () {
-  for (const module of PACKAGES) {
-    await nextTurn()
-    await import(module)
-  }
-  return await import('./sites.ts')
-}
-
-/**
- * The admin port of a host. It is bound at once, so that a start fails if it cannot be bound. What is behind it is
- * loaded later; earlier requests wait for that.
+ * The admin port of a host. It is bound at once, so that a start fails if it cannot be bound. What is behind it comes
+ * with the first request that is no probe.
  */
 export function createAdmin (
   { apps, events, history, token, host = '127.0.0.1', port = 0, portsToTry = 1, socket, allowedHosts = [],
     basePath = '', publicUrl: configuredUrl, certificate = null, sessionTtlMs = DEFAULT_SESSION_TTL_MS, now = Date.now,
     log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {},
-    maxConnections = roomWithin(Infinity), load = loadSite, loadAfter = Promise.resolve() }: {
+    maxConnections = roomWithin(Infinity), load = loadSite, drop = dropSite, keptMs }: {
       apps: Apps,
       /** of the host, or of its only app */
       events: EventStream,
@@ -89,8 +74,9 @@ export function createAdmin (
       serverOptions?: http.ServerOptions,
       maxConnections?: Room,
       load?: typeof loadSite,
-      /** or with the first request */
-      loadAfter?: Promise<unknown>
+      drop?: typeof dropSite,
+      /** after the last request */
+      keptMs?: number
     }
 ) {
   const publicUrl = configuredUrl?.replace(/\/+$/, '') ?? null
@@ -105,34 +91,36 @@ export function createAdmin (
   })
   const links = createLinks({ now, randomBytes })
   const closing = new AbortController()
-  const wanted = new AbortController()
   setMaxListeners(0, closing.signal)
   /** kept here, as the server does not track upgraded sockets */
   const upgraded: Set<Duplex> = new Set()
   /** Sockets with a request that is not answered yet. */
   const asking: WeakSet<Socket> = new WeakSet()
-  let open: { url: string, publicUrl: string, loaded: Promise<void> } | null = null
-  let sites: Sites | null = null
+  let open: { publicUrl: string, site: KeptSite } | null = null
   let closed: Promise<void> | null = null
 
   return {
     /**
-     * @returns `url`: on this machine; `publicUrl`: for people; `socket`: the raw handle;
-     * `loaded`: resolves once what is behind the port answers
+     * @returns `url`: on this machine; `publicUrl`: for people; `socket`: the raw handle
      * @throws {DeckError} `port-in-use`, `listen-failed`
      */
     async listen (): Promise<
-      { url: string, publicUrl: string, host: string, port: number, socket: SocketHandle | null, loaded: Promise<void> }
+      { url: string, publicUrl: string, host: string, port: number, socket: SocketHandle | null }
     > {
       const realPort = await bindOne(outer, { host, port, socket }, portsToTry)
       outer.on('error', (error) => log.error({ err: error }, 'the admin port failed to accept a connection'))
       const url = `${certificate ? 'https' : 'http'}://${reachableName(host)}:${realPort}`
-      if (outer instanceof https.Server) certificate?.renewFor(outer)
-      open = { url, publicUrl: publicUrl ?? url + basePath, loaded: makeSites(realPort) }
-      outer.on('request', answerRequest)
+      if ('setSecureContext' in outer) certificate?.renewFor(outer)
+      const site = createKeptSite({ load, drop,
+        make: ({ createSites }) =>
+          createSites({ apps, events, history, token, host, port: realPort, allowedHosts, basePath, publicUrl,
+            hasTls: certificate !== null, sessionTtlMs, links, closing: closing.signal, now, log, timers, randomBytes,
+            limits }), keptMs, timers, log })
+      open = { publicUrl: publicUrl ?? url + basePath, site }
+      outer.on('request', (req, res) => answerRequest(site, req, res))
       outer.on('clientError', refuseSocket)
-      outer.on('upgrade', upgradeSocket)
-      return { url, publicUrl: open.publicUrl, host, port: realPort, socket: outer._handle, loaded: open.loaded }
+      outer.on('upgrade', (req, socket, head) => upgradeSocket(site, req, socket, head))
+      return { url, publicUrl: open.publicUrl, host, port: realPort, socket: outer._handle }
     },
 
     /** @returns a one-time sign-in link */
@@ -143,7 +131,7 @@ export function createAdmin (
 
     /** Signs everybody out, on this port and in the history. */
     revokeSessions () {
-      sites?.revokeSessions()
+      open?.site.present?.revokeSessions()
     },
 
     /**
@@ -153,11 +141,15 @@ export function createAdmin (
     async ask (order: InProcessRequest, auth: Auth,
       limits: { maxBytes: number, signal: AbortSignal }): Promise<Answer>
     {
-      wanted.abort()
-      await open?.loaded
-      if (!sites || closing.signal.aborted)
-        throw new DeckError('stopping', 'The admin page of this master is not available')
-      return sites.ask(order, auth, limits)
+      const leave = open?.site.enter()
+      try {
+        const sites = await open?.site.come()
+        if (!sites || closing.signal.aborted)
+          throw new DeckError('stopping', 'The admin page of this master is not available')
+        return await sites.ask(order, auth, limits)
+      } finally {
+        leave?.()
+      }
     },
 
     /** Waits a moment for answers to end, then closes all connections. It may be called twice. */
@@ -170,32 +162,15 @@ export function createAdmin (
   async function closePort () {
     if (!open) return
     closing.abort()
-    wanted.abort()
     certificate?.close()
     const timer = timers.setTimeout(cutAll, CLOSE_GRACE_MS)
     const answered = new Promise((resolve) => outer.close(resolve))
-    await open.loaded
-    await sites?.close()
+    await open.site.close()
     await answered
     timers.clearTimeout(timer)
   }
 
-  async function makeSites (realPort: number) {
-    await Promise.race([loadAfter, once(wanted.signal, 'abort')])
-    if (closing.signal.aborted) return
-    try {
-      const { createSites } = await load()
-      sites = createSites({ apps, events, history, token, host, port: realPort, allowedHosts, basePath, publicUrl,
-        hasTls: certificate !== null, sessionTtlMs, links, closing: closing.signal, now, log, timers, randomBytes,
-        limits })
-      tidySoon()
-    } catch (error) {
-      // The workers run without it.
-      log.error({ err: error }, 'the admin page could not be loaded')
-    }
-  }
-
-  async function answerRequest (req: http.IncomingMessage, res: http.ServerResponse) {
+  async function answerRequest (site: KeptSite, req: http.IncomingMessage, res: http.ServerResponse) {
     const { socket } = req
     // Pipelined requests are refused: no current client sends them, and node would begin all of them in one turn.
     if (asking.has(socket)) return socket.destroy()
@@ -208,12 +183,11 @@ export function createAdmin (
       asking.delete(socket)
       endIfClosing(socket)
     })
-    if (!sites) {
-      // The sender is not known yet, but the connection is not idle.
-      connections.heard(rawOf(req.socket), '')
-      wanted.abort()
-      await open?.loaded
-    }
+    if (answerProbe(req, res, { apps, basePath })) return connections.heard(rawOf(req.socket), null)
+    res.once('close', site.enter())
+    // The sender is not known yet, but the connection is not idle.
+    if (!site.present) connections.heard(rawOf(req.socket), '')
+    const sites = site.present ?? await site.come()
     if (sites) sites.request(req, res)
     else res.writeHead(503).end()
     connections.heard(rawOf(req.socket), req.auth ? holderOf(req.auth) : null)
@@ -228,14 +202,14 @@ export function createAdmin (
     socket.destroy(error)
   }
 
-  async function upgradeSocket (req: http.IncomingMessage, socket: Duplex, head: Buffer) {
+  async function upgradeSocket (site: KeptSite, req: http.IncomingMessage, socket: Duplex, head: Buffer) {
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
     // ECONNRESET: no other listener exists until the site takes the socket.
     const ignoreError = () => {}
     socket.on('error', ignoreError)
-    wanted.abort()
-    if (!sites) await open?.loaded
+    socket.once('close', site.enter())
+    const sites = site.present ?? await site.come()
     socket.off('error', ignoreError)
     if (sites) sites.upgrade(req, socket, head)
     else socket.destroy()

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { APP_NAME, findName, type Apps } from '../host/api-apps.ts'
 import { operation, type Call, type Operation, type Resource } from '../api/endpoint.ts'
 import { isReady } from '../words/health.ts'
-import { RETRY_AFTER_S } from '../problem.ts'
+import { areAllReady, isAppReady, sendAlive, sendReady } from './probe-answers.ts'
 import type { Deck } from '../deck.ts'
 import type { Role } from '../api/roles.ts'
 
@@ -21,12 +21,14 @@ export function probeResources ({ deck }: { deck: Pick<Deck, 'snapshot'> }): Rec
  * A host answers them for itself and for each of its apps. Strangers do not learn which apps there are: whether one is
  * ready is told to those who have a role for it.
  */
-export function hostProbeResources ({ apps }: { apps: Pick<Apps, 'states' | 'opened'> }): Record<string, Resource> {
+export function hostProbeResources (
+  { apps }: { apps: Pick<Apps, 'only' | 'states' | 'opened'> }
+): Record<string, Resource> {
   const path = { app: APP_NAME }
   return { '/healthz': { GET: aliveProbe({ name: 'isAlive', summary: 'Tells whether the host is running' }) },
     '/readyz': {
       GET: readyProbe({ name: 'isReady', summary: 'Tells whether every app that should run is ready or has finished',
-        isReady: () => apps.states().every(({ name, state }) => STOPPED.has(state) || isAppReady(name)) })
+        isReady: () => areAllReady(apps) })
     },
     '/apps/:app/healthz': {
       GET: aliveProbe({ name: 'isAppAlive', summary: 'Tells whether the host is running, as an app that is alone does',
@@ -35,21 +37,13 @@ export function hostProbeResources ({ apps }: { apps: Pick<Apps, 'states' | 'ope
     '/apps/:app/readyz': {
       GET: readyProbe({ name: 'isAppReady',
         summary: 'Tells whether every wanted worker of an app is ready or has finished', path, role: 'viewer',
-        problems: ['not-found'], isReady: ({ req, auth }) => isAppReady(findName(apps, req.params.app, auth)) })
+        problems: ['not-found'], isReady: ({ req, auth }) => isAppReady(apps, findName(apps, req.params.app, auth)) })
     } }
-
-  function isAppReady (name: string) {
-    const opened = apps.opened(name)
-    return opened !== null && isReady(opened.deck.snapshot())
-  }
 }
-
-/** The states of an app that somebody has stopped: nobody waits until it is ready. */
-const STOPPED = new Set(['stopping', 'stopped'])
 
 function aliveProbe (asked: Pick<Operation, 'name' | 'summary' | 'path'>) {
   return operation({ ...asked, role: null, produces: [], answer: { [TEXT]: z.literal('ok\n') }, handle ({ res }) {
-    res.type(TEXT).send('ok\n')
+    sendAlive(res)
     return undefined
   } })
 }
@@ -60,9 +54,7 @@ function readyProbe (
 ) {
   return operation({ role: null, ...asked, produces: [], answer: { [TEXT]: z.literal('ready\n') },
     others: { 503: { [TEXT]: z.literal('not ready\n') } }, handle (call) {
-    const ready = isReady(call)
-    if (!ready) call.res.set('Retry-After', String(RETRY_AFTER_S))
-    call.res.status(ready ? 200 : 503).type(TEXT).send(ready ? 'ready\n' : 'not ready\n')
+    sendReady(call.res, isReady(call))
     return undefined
   } })
 }

@@ -1,8 +1,9 @@
 import { addBaseToHeaders, withoutBase } from '../api/base-path.ts'
 import { createTurns } from '../api/turn.ts'
+import { lendSchema } from '../config/api.ts'
 import { refuseUpgrade, sendProblem, toDeckError } from '../problem.ts'
 import { createAccess, type AccessParts } from './access.ts'
-import { securityHeaders } from './guard.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
 import { createHostSites } from './host-sites.ts'
 import { createInProcessTransport } from './in-process-transport.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -33,10 +34,9 @@ export type Place = {
 /** `events` and `history`: of the host, or of its only app */
 type Parts = Omit<AccessParts, 'apps'> & { apps: Apps, closing: AbortSignal, timers: Timers }
 
-const SECURITY_HEADERS = new Map(Object.entries(securityHeaders()))
-
 export function createSites (parts: Parts) {
   const { basePath, log } = parts
+  const takeSchemaBack = lendSchema()
   // A role for one app of several means nothing where there is one.
   const access = createAccess({ ...parts, apps: parts.apps.only === null ? parts.apps : null })
   const { sessions: { authenticate } } = access
@@ -60,6 +60,7 @@ export function createSites (parts: Parts) {
     close () {
       inside.close()
       sites.close()
+      takeSchemaBack()
     },
 
     /** Answers a request of another deck, for a person who is signed in there. */

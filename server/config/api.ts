@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { CHANGE } from './options.ts'
+import { LOADED } from './loaded-schema.ts'
+import { CHANGE, SCHEMA } from './options.ts'
 import { textOfValue } from './value-text.ts'
 import { operation, type Resource } from '../api/endpoint.ts'
 import { listOf } from '../api/fields.ts'
@@ -15,6 +16,14 @@ const WANTED = z.looseObject({}).refine((wanted) => Object.keys(wanted).length >
 
 const SHOWN_WANTED = CHANGE.meta({ description: DESCRIPTION, minProperties: 1,
   examples: [{ 'drain.deadlineMs': 10_000, 'rollout.surge': '25%' }] })
+
+/** Whoever changes a setting here does not wait for the schema. Returns what lets go of it. */
+export function lendSchema (): () => void {
+  LOADED.schema ??= SCHEMA
+  return () => {
+    if (LOADED.schema === SCHEMA) LOADED.schema = null
+  }
+}
 
 /** @returns for If-Match: the state of one setting, which others do not concern */
 export function settingState ({ name, value }: Pick<Setting, 'name' | 'value'>): string {

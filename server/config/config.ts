@@ -453,7 +453,7 @@ function pairsOf (parts: string[]): Record<string, string> | null {
 
 /** Loads the schema of all options. A start does not wait for it if each of its values can be checked without it. */
 export async function loadSchema () {
-  if (LOADED.schema === null) await import('./options.ts')
+  LOADED.schema ??= (await import('./options.ts')).SCHEMA
 }
 
 /** @throws {DeckError} invalid-config */

@@ -4,7 +4,6 @@ import { alertFlaw } from './alert-kinds.ts'
 import { DECK_NAME } from './apps.ts'
 import { isCron, isTimeZone } from './cron.ts'
 import { isAddress } from './is-address.ts'
-import { LOADED } from './loaded-schema.ts'
 import { MAX_WORKERS } from './max-workers.ts'
 import { readyLineOf } from '../lifecycle/ready-line.ts'
 import { LABEL_NAME, MEMBER_NAME } from './member-name.ts'
@@ -442,8 +441,6 @@ export const SCHEMA = z.strictObject({
       'how many events are kept; messages of the app have another tenth of that').default(1_000_000)
   })
 })
-
-LOADED.schema = SCHEMA
 
 /** One thing that can be set. */
 type Name = {

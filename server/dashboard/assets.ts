@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { extname } from 'node:path'
 import { Router } from 'express'
 import { encodeContent, encodingFor, KEPT, type Encoding } from '../api/encoding.ts'
-import { PAGE_CODE } from '../system/built.ts'
+import { heldText } from '../system/built.ts'
 import { bundleModules } from './bundle.ts'
 
 /**
@@ -15,29 +12,19 @@ import { bundleModules } from './bundle.ts'
  */
 type Asset = { content: Buffer, type: string, hash: string, encoded: Map<Encoding, Promise<Buffer>> }
 
-const PUBLIC = fileURLToPath(new URL('../../public/', import.meta.url))
-const require = createRequire(import.meta.url)
-const UPLOT_DIST = join(dirname(require.resolve('uplot/package.json')), 'dist')
-const UPLOT_CSS = join(UPLOT_DIST, 'uPlot.min.css')
-const HTMX = join(dirname(require.resolve('htmx.org')), 'htmx.min.js')
-const SOCKET_IO = join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.esm.min.js')
-const UPLOT_JS = join(UPLOT_DIST, 'uPlot.iife.min.js')
-
 const TYPES: Readonly<Record<string, string>> = Object.freeze({ '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8', '.svg': 'image/svg+xml' })
 
-/** Files of ours and of packages, by their name in a URL. */
-const FILES = Object.freeze({ 'access.css': [join(PUBLIC, 'access.css')], 'alerts.css': [join(PUBLIC, 'alerts.css')],
-  'app.css': [UPLOT_CSS, join(PUBLIC, 'app.css')], 'apps.css': [join(PUBLIC, 'apps.css')],
-  'checks.css': [join(PUBLIC, 'checks.css')], 'crashes.css': [join(PUBLIC, 'crashes.css')],
-  'docs.css': [join(PUBLIC, 'docs.css')], 'early.js': [join(PAGE_CODE, 'theme.js'), join(PAGE_CODE, 'waiting.js')],
-  'favicon-bad.svg': [join(PUBLIC, 'favicon-bad.svg')], 'favicon-lost.svg': [join(PUBLIC, 'favicon-lost.svg')],
-  'favicon-warn.svg': [join(PUBLIC, 'favicon-warn.svg')], 'favicon.svg': [join(PUBLIC, 'favicon.svg')],
-  'fleet.css': [join(PUBLIC, 'fleet.css')], 'history.css': [join(PUBLIC, 'history.css')],
-  'icons.svg': [join(PUBLIC, 'icons.svg')], 'jobs.css': [join(PUBLIC, 'jobs.css')],
-  'logs.css': [join(PUBLIC, 'logs.css')], 'routes.css': [join(PUBLIC, 'routes.css')],
-  'rollout.css': [join(PUBLIC, 'rollout.css')], 'settings.css': [join(PUBLIC, 'settings.css')],
-  'worker.css': [join(PUBLIC, 'worker.css')] })
+/** What pages load that is no module of theirs. */
+const FILES: Readonly<Record<string, string[]>> = Object.freeze({
+  ...Object.fromEntries(
+    ['access.css', 'alerts.css', 'apps.css', 'checks.css', 'crashes.css', 'docs.css', 'favicon-bad.svg',
+      'favicon-lost.svg', 'favicon-warn.svg', 'favicon.svg', 'fleet.css', 'history.css', 'icons.svg', 'jobs.css',
+      'logs.css', 'routes.css', 'rollout.css', 'settings.css', 'worker.css'].map((name) => [name, [`public/${name}`]])
+  ),
+  'app.css': ['pages/uplot.css', 'public/app.css'],
+  'early.js': ['pages/theme.js', 'pages/waiting.js']
+})
 
 /** Runs in every page that has scripts, before all others. */
 const FIRST_MODULE = 'live.js'
@@ -52,9 +39,9 @@ const LIBRARIES = Object.freeze({ 'uplot.js': 'uPlot' })
 /** read once, so that a page and its files belong together even when an upgrade replaces them on disk */
 const ASSETS: Map<string, Asset> = new Map()
 for (const [name, files] of Object.entries(FILES))
-  ASSETS.set(name, toAsset(name, withoutComments(name, files.map(readAsset).join('\n'))))
+  ASSETS.set(name, toAsset(name, withoutComments(name, files.map(heldText).join('\n'))))
 ASSETS.set('libraries.js',
-  toAsset('libraries.js', `${readAsset(HTMX)}\n${toClassicScript(readAsset(SOCKET_IO), 'io')}`))
+  toAsset('libraries.js', `${readModule('htmx.js')}\n${toClassicScript(readModule('socket.io.js'), 'io')}`))
 const held = addModules(FIRST_MODULE)
 for (const name of MODULES) addModules(name, held)
 addModules(THREAD)
@@ -125,12 +112,8 @@ function toClassicScript (module: string, name: string) {
   return `(() => {${module.replace(exported, (_all, local) => `globalThis.${name}=${local}`)}\n})()`
 }
 
-function readAsset (file: string) {
-  return readFileSync(file, 'utf8')
-}
-
 function readModule (name: string) {
-  return readAsset(name === 'uplot.js' ? UPLOT_JS : join(PAGE_CODE, name))
+  return heldText(`pages/${name}`)
 }
 
 function hashOf (content: Buffer) {

@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import { capitalised, formatAgo, formatBytes, formatCommit, formatCount, formatDispatch, formatLimits, formatNode,
   formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate,
@@ -6,6 +5,7 @@ import { capitalised, formatAgo, formatBytes, formatCommit, formatCount, formatD
 import { causeText } from '../../public/cause-words.ts'
 import { htmlWithBase } from '../api/base-path.ts'
 import { callOf, onMember, operationsByName } from '../api/form.ts'
+import { heldText } from '../system/built.ts'
 import { count } from '../words/health.ts'
 import { ASSETS_VERSION, assetUrl } from './assets.ts'
 import { hashOf, htmlOf, moving, rowOf, toFragment, type Fragment } from './fragment.ts'
@@ -19,7 +19,7 @@ export type Views = ReturnType<typeof createViews>
 type Data = object & { can?: object }
 
 const PART = /^\/partials\/([a-z-]+)$/
-const FOLDER = fileURLToPath(new URL('../../views', import.meta.url))
+const FOLDER = '/views'
 
 /** The helpers that templates call by their bare names. */
 const HELPER_NAMES =
@@ -82,6 +82,7 @@ export function createViews (
 /** `onPart`: hears of each partial that another template includes */
 function notingParts (eta: Eta, onPart: (name: string, written: string) => void) {
   const { render } = eta
+  eta.readFile = (file) => heldText(file.slice(1))
   eta.render = (template, data, meta) => {
     const written = render.call(eta, template, data, meta)
     const [, name] = PART.exec(String(template)) ?? []

@@ -24,7 +24,6 @@ const KEPT_BYTES = 10 * 1024 * 1024
 /** A worker wrote the file, so it may unpack to any size. */
 const MAX_SLICE_BYTES = 16 * 1024 * 1024
 const NAME = /^(\d{13})-w(\d+)-s\d+-(r\d+)\.json\.gz$/
-const unpack = promisify(gunzip)
 
 /**
  * Continuous profiling: takes a short CPU profile of one worker after the other, and keeps those of the last hour as
@@ -140,7 +139,7 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, places, t
   async function readSlice ({ name }: Slice): Promise<unknown> {
     try {
       return JSON.parse(
-        String(await unpack(await readFile(path.join(folder, name)), { maxOutputLength: MAX_SLICE_BYTES }))
+        String(await promisify(gunzip)(await readFile(path.join(folder, name)), { maxOutputLength: MAX_SLICE_BYTES }))
       )
     } catch {
       return null

@@ -7,9 +7,6 @@ import type { Host } from './host.ts'
 
 /** Another deck may have the default port, so the next ones are tried. */
 const PORTS_TO_TRY = 100
-/** The workers come first: the app is to answer soon. */
-export const LOAD_SITE_WITHIN_MS = 3000
-
 export type AdminPort = Awaited<ReturnType<typeof openAdminPort>>
 
 /**
@@ -22,20 +19,20 @@ export async function openAdminPort ({ config, token, onRenewed, site }: {
   /** the certificate is another one now */
   onRenewed: () => void,
   /** what is shown */
-  site: Pick<Parameters<typeof createAdmin>[0], 'apps' | 'events' | 'history' | 'loadAfter'>
+  site: Pick<Parameters<typeof createAdmin>[0], 'apps' | 'events' | 'history'>
 }, { place, log, terminal, closers }: Pick<Host, 'place' | 'log' | 'terminal' | 'closers'>) {
   const onError = (error: unknown) => log.error({ err: error }, 'a renewed certificate could not be taken')
   const certificate = openCertificate(config.admin.tls, { onRenewed: tellRenewed, onError })
   const admin = createAdmin({ ...site, token, ...config.admin, ...place,
     portsToTry: originOf(config, 'admin.port') ? 1 : PORTS_TO_TRY, certificate,
     maxConnections: roomWithin(descriptorLimit()), log })
-  const { url, publicUrl, port, socket, loaded } = await admin.listen()
+  const { url, publicUrl, port, socket } = await admin.listen()
   if (place.port !== 0 && !place.socket && port !== place.port)
     terminal.quote(`port ${place.port} is in use, so the admin page is on ${port} (option --admin-port)`)
   place.hold(socket)
   closers.add(admin, ({ close }) => close())
   let fingerprint = certificate?.fingerprint ?? null
-  return { url, publicUrl, loaded, fingerprint: () => fingerprint, signInLink: admin.signInLink, ask: admin.ask,
+  return { url, publicUrl, fingerprint: () => fingerprint, signInLink: admin.signInLink, ask: admin.ask,
     close: admin.close }
 
   function tellRenewed (renewed: string) {

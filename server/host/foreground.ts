@@ -5,7 +5,6 @@ import { DeckError } from '../errors.ts'
 import { createKeptFile } from '../system/kept-file.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
 import { tellServiceManager } from '../systemd/service-manager.ts'
-import { LOAD_SITE_WITHIN_MS } from './admin-page.ts'
 import { createDeparture } from './departure.ts'
 import type { Upgrade } from '../handover/api.ts'
 import type { AppPart } from './app-part.ts'
@@ -28,6 +27,8 @@ type OnlyApp = {
 /** What the keeper has of this master for the next one. */
 type Left = { config: StoredConfig, refused?: string }
 
+/** Whoever waits for the app waits no longer. */
+const START_WITHIN_MS = 3000
 /** The next master knows the app by this, whatever its name is by then. */
 const ID = 'only'
 /** An exception of the app ends the process, and the keeper starts the next master. */
@@ -49,7 +50,7 @@ export async function whatRan (left: unknown): Promise<Pick<OnlyApp, 'config' | 
 
 /** A host that is there for one app alone, and ends with it: in the foreground of a shell, a container or a program. */
 export function inForeground ({ config, reload, order, refused }: OnlyApp): MakeKind {
-  return (host, { apps }) => {
+  return (host, apps) => {
     const { dataDir, keeper, log, terminal, software, closers } = host
     const departure = createDeparture(order)
     const leaveToNext = (left: Left) => keeper.memory.write(left)
@@ -80,13 +81,13 @@ export function inForeground ({ config, reload, order, refused }: OnlyApp): Make
         part = opened
         const { history, events, deck, settings, supervisor } = part.app
         const { alerts, notices } = deck
-        const ready = waitAtMost(supervisor.running, LOAD_SITE_WITHIN_MS)
+        const ready = waitAtMost(supervisor.running, START_WITHIN_MS)
         return { history, events, alerts, notices, ...refuseOthers(),
           upgradeHost: (upgrade) => deck.dispatch({ ...upgrade, type: 'upgrade' }) as Upgrade,
           start: async (name, how) => {
             if (apps().view(name).state === 'stopping') throw new DeckError('stopping', 'this deck ends with its app')
             return await apps().start(name, how)
-          }, options: settings.current, only: appName(config), loadAfter: ready, ownHistory: null }
+          }, options: settings.current, only: appName(config), ready, ownHistory: null }
       },
 
       followService (untilDeploying) {

@@ -9,8 +9,8 @@ import type { Host } from './host.ts'
 import type { Records } from './records.ts'
 import type { Shutdown } from './shutdown.ts'
 
-/** Makes a kind of host. `apps`: of that host, once they are there; `siteLoaded`: resolves once its pages answer */
-export type MakeKind = (host: Host, later: { apps: () => Apps, siteLoaded: Promise<unknown> }) => Kind
+/** Makes a kind of host. `apps`: of that host, once they are there */
+export type MakeKind = (host: Host, apps: () => Apps) => Kind
 
 /** What differs between the host of a user and one that is there for one app alone, in the foreground. */
 export type Kind = {
@@ -46,8 +46,8 @@ export type HostParts =
     history: History,
     /** what its keeper goes by */
     options: Pick<Config, 'keeper' | 'watchdog'>,
-    /** what comes before its pages are loaded, unless somebody asks for one */
-    loadAfter?: Promise<unknown>,
+    /** what comes before it joins its fleet */
+    ready: Promise<unknown>,
     /** of the host itself; null: its app tells what there is to tell */
     ownHistory: History | null
   }

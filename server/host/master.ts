@@ -1,18 +1,18 @@
 import { checkDatabase } from '../../db/open.ts'
 import { pastOf } from '../../db/joint-history.ts'
 import { NO_PAST, pastOfApp } from '../app/past.ts'
-import { loadSite } from '../admin/listener.ts'
+import { dropSite, loadSite } from '../admin/site-code.ts'
 import { createJointUpgrade, type JointUpgrade } from '../handover/joint-upgrade.ts'
 import { failWhenToldToStop } from '../handover/next-master.ts'
 import { createAppLinks } from '../keeper/app-links.ts'
 import { connectKeeper } from '../keeper/link.ts'
+import { holdFiles } from '../system/built.ts'
 import { createClosers, type Closers } from '../system/closers.ts'
 import { keepHeapSmall } from '../system/heap.ts'
 import { createOtherDecks } from '../system/other-decks.ts'
 import { checkedProgram } from '../system/program.ts'
 import { traceStep } from '../system/start-trace.ts'
-import { waitAtMost } from '../system/wait-at-most.ts'
-import { LOAD_SITE_WITHIN_MS, openAdminPort, type AdminPort } from './admin-page.ts'
+import { openAdminPort, type AdminPort } from './admin-page.ts'
 import { announceMaster, identifyKeeper, type Address } from './announcement.ts'
 import { createApps, type Apps } from './apps.ts'
 import { openHost, type Host, type Surroundings } from './host.ts'
@@ -40,6 +40,7 @@ type Plan = (left: unknown) => Promise<{ config: HostConfig, makeKind: MakeKind 
 export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
   const closers = createClosers()
   try {
+    if (!surroundings.isGuest) holdFiles()
     const keeper = await connectKeeper(surroundings.isGuest ? {} : process.env)
     const isNext = keeper.role === 'next'
     const { config, makeKind } = await plan(keeper.predecessor || isNext ? keeper.memory.read() : null)
@@ -51,11 +52,11 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
     // What would fail later is to fail now, while there is another master.
     if (isNext) {
       await loadSite()
+      dropSite()
       checkDatabase(dataDir.historyFile)
     }
     failWhenToldToStop(keeper)
-    const siteLoaded: PromiseWithResolvers<void> = Promise.withResolvers()
-    const kind = makeKind(host, { apps: () => apps, siteLoaded: siteLoaded.promise })
+    const kind = makeKind(host, () => apps)
     const links = createAppLinks(keeper)
     const upgrade = createJointUpgrade(keeper, { turnMs: TURN_MS, events: kind.events })
     const others = createOtherDecks({ isOwn: ({ dataDir }) => apps.all().some((app) => app.dataDir === dataDir) })
@@ -74,9 +75,8 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
     const deck = createHostDeck({ apps, own, host, startedAt, upgrade, stop: stopHost })
     const token = dataDir.token()
     const port = await openAdminPort({ config, token, onRenewed: tellPlace,
-      site: { apps: deck, history: own.history, events: own.events, loadAfter: own.loadAfter } }, host)
+      site: { apps: deck, history: own.history, events: own.events } }, host)
     traceStep('the admin port')
-    port.loaded.then(siteLoaded.resolve)
     tellPlace()
     links.dropUnknown(apps.all().map(({ id }) => id))
     keeper.on('hand-over', shutdown.handOver)
@@ -149,7 +149,7 @@ function joinFleet (config: HostConfig,
     return { ...answer,
       headers: { ...headers,
         ...(headers.location && { location: headers.location.replace(/^.*?(?=\/api\/v1\/)/, '') }) } }
-  } }, { ready: own.loadAfter ?? waitAtMost(port.loaded, LOAD_SITE_WITHIN_MS), shutdown, closers })
+  } }, { ready: own.ready, shutdown, closers })
 }
 
 function createHostDeck (

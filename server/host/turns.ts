@@ -9,19 +9,13 @@ type Turn = { app: string, over: Promise<unknown>, begun: PromiseWithResolvers<v
 /**
  * Many apps that start or are deployed at once on few CPUs would make all of them slow, and the first answer as late as
  * the last. So some of them do so at a time, in the order in which they ask.
- * @param options `after`: what comes before the first of them
  */
 export function createTurns (
-  { atOnce, after, turnMs = TURN_MS, timers = globalThis }: { atOnce: number, after?: Promise<unknown>, turnMs?: number,
+  { atOnce, turnMs = TURN_MS, timers = globalThis }: { atOnce: number, turnMs?: number,
     timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> }
 ) {
   const waiting: Turn[] = []
   const running: Set<Turn> = new Set()
-  let isOpen = after === undefined
-  after?.then(() => {
-    isOpen = true
-    next()
-  })
 
   return {
     /** @returns as that app sees them */
@@ -34,7 +28,6 @@ export function createTurns (
   }
 
   function next () {
-    if (!isOpen) return
     for (let turn; running.size < atOnce && (turn = waiting.shift());) beginTurn(turn)
   }
 

@@ -5,9 +5,7 @@ import { createRecorder } from '../events/recorder.ts'
 import { createEventStream, type EventStream } from '../events/stream.ts'
 import { openDataDir } from '../system/data-dir.ts'
 import { createLog } from '../system/log.ts'
-import { waitAtMost } from '../system/wait-at-most.ts'
 import { tellHostService } from '../systemd/host-service.ts'
-import { LOAD_SITE_WITHIN_MS } from './admin-page.ts'
 import { createAdoptions } from './adoptions.ts'
 import { createHostAlerts, type HostAlerts } from './host-alerts.ts'
 import { readConfigOf } from './order-config.ts'
@@ -20,7 +18,7 @@ import type { MakeKind } from './kind.ts'
 
 /** The host of a user: all apps of its list, with a history, alerts and notices of its own. */
 export function hostOfUser (config: HostConfig): MakeKind {
-  return (host, { apps, siteLoaded }) => {
+  return (host, apps) => {
     const { dataDir, keeper, log, terminal, software, scopes, closers } = host
     const isNext = keeper.role === 'next'
     const record = openRecord(config, host)
@@ -38,22 +36,14 @@ export function hostOfUser (config: HostConfig): MakeKind {
 
       events,
 
-      policy: {
-        titleOf: (name) => name,
-        placeOf: (name) => ({ below: `/apps/${name}`, host: dataDir.folder }),
-        readConfig: readConfigOf,
-        keepsOrders: true,
-        // After a death the workers serve by themselves: whoever wants to know how they are comes first.
-        turns: createTurns({ atOnce: cpuCount(),
-          after: keeper.predecessor && !isNext ? waitAtMost(siteLoaded, LOAD_SITE_WITHIN_MS) : undefined }),
+      policy: { titleOf: (name) => name, placeOf: (name) => ({ below: `/apps/${name}`, host: dataDir.folder }),
+        readConfig: readConfigOf, keepsOrders: true, turns: createTurns({ atOnce: cpuCount() }),
         rolloutTurns: createTurns({ atOnce: cpuCount(), turnMs: ROLLOUT_TURN_MS }),
         tellHostOf: (name): HostServices['tellHost'] => (event, sender) =>
-          scopes.outside(() => alerts?.hear(name, event, sender)),
-        openFolder (folder, ofApp) {
-          const opened = openDataDir(folder)
-          return { dataDir: opened, log: ofApp.add(createLog(opened.logFile), ({ close }) => close()) }
-        }
-      },
+          scopes.outside(() => alerts?.hear(name, event, sender)), openFolder (folder, ofApp) {
+        const opened = openDataDir(folder)
+        return { dataDir: opened, log: ofApp.add(createLog(opened.logFile), ({ close }) => close()) }
+      } },
 
       // An app may take its time, and fail: the pages of the host are there meanwhile.
       openFirst: async () => null,
@@ -69,7 +59,7 @@ export function hostOfUser (config: HostConfig): MakeKind {
         const adoptions = closers.add(createAdoptions({ folder: dataDir.folder, apps: apps(), log }),
           ({ close }) => close())
         return { history, events, alerts: made.alerts, notices: made.notices, adoptions, options: config, only: null,
-          ownHistory: history }
+          ready: Promise.resolve(), ownHistory: history }
       },
 
       tellStart (port) {

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { errorText } from '../errors.ts'
 import { guardChannel } from '../system/channel-guard.ts'
-import { keepYoungSmall } from '../system/heap.ts'
+import { keepHeapSmall, keepYoungSmall } from '../system/heap.ts'
 import { createIpcValidation } from '../system/ipc-validation.ts'
 import { oneLine } from '../system/one-line.ts'
 import { childrenOf } from '../system/children.ts'
@@ -147,6 +147,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   current = startMaster(own)
   traceStep('starts the master')
   keepYoungSmall()
+  keepHeapSmall()
   // The master loads meanwhile: the native calls take a while.
   const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped, say })
   return ended.promise

@@ -6,13 +6,15 @@ import { test, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { io, type Socket } from 'socket.io-client'
 import { roomWithin } from '../../server/admin/connections.ts'
-import { createAdmin, loadSite } from '../../server/admin/listener.ts'
+import { createAdmin } from '../../server/admin/listener.ts'
+import { loadSite } from '../../server/admin/site-code.ts'
 import { behindPort } from '../support/fake-apps.ts'
 import { rawBytes, rawRequest, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
 import { fake } from '../support/fake.ts'
 import { freePort } from '../support/ports.ts'
 import type { AppFleet } from '../../server/fleet/app-fleet.ts'
 
+const HOUR_MS = 60 * 60_000
 const QUICK = { headersTimeout: 60, requestTimeout: 120, connectionsCheckingInterval: 20, keepAliveTimeout: 60 }
 
 test('takes the next free port where it may, and says which is in use where it has tried all', async (t) => {
@@ -62,25 +64,39 @@ test('listens on IPv6, under a name that can be visited', async (t) => {
   await admin.api('get', '/api/v1/status').expect(200)
 })
 
-test('whoever comes before the site is loaded waits for it, and the guard comes first all the same', async (t) => {
-  const { deck, history } = await startAdmin(t)
-  const admin = createAdmin({ ...behindPort(deck, history), token: TOKEN })
-  t.after(() => admin.close())
-  const { url, loaded } = await admin.listen()
-  let isLoaded = false
-  loaded.then(() => {
-    isLoaded = true
+test('what is behind the port comes with the first request that is no probe, and goes an hour after the last one', async (t) => {
+  const heard: string[] = []
+  const { url, clock } = await startAdmin(t, { async load () {
+    heard.push('load')
+    return await loadSite()
+  }, drop: () => heard.push('drop') })
+  const get = async (path: string, headers: Record<string, string> = {}) =>
+    (await fetch(url + path, { headers: { ...headers, Connection: 'close' } })).status
+  const signedIn = { Authorization: `Bearer ${TOKEN}` }
+  assert.deepEqual([await get('/healthz'), await get('/readyz?a=b')], [200, 200])
+  assert.deepEqual(heard, [])
+  // The guard comes first all the same.
+  const upgrade = http.get(`${url}/socket.io/?EIO=4&transport=websocket`, {
+    headers: { Connection: 'Upgrade', Upgrade: 'websocket' }
   })
-  const answers = Promise.all([fetch(`${url}/healthz`).then(({ status }) => status),
-    fetch(`${url}/api/v1/status`).then(({ status }) => status),
-    once(
-      http.get(`${url}/socket.io/?EIO=4&transport=websocket`, {
-        headers: { Connection: 'Upgrade', Upgrade: 'websocket' }
-      }),
-      'response'
-    ).then(([{ statusCode }]) => statusCode)])
-  assert.equal(isLoaded, false)
-  assert.deepEqual(await answers, [200, 401, 401])
+  const [[refused], ...answers] = await Promise.all([once(upgrade, 'response'), get('/api/v1/status'),
+    get('/api/v1/status', signedIn), get('/healthz', { Origin: 'http://shop.example' })])
+  assert.deepEqual([refused.statusCode, ...answers], [401, 401, 200, 403])
+  assert.deepEqual(heard, ['load'])
+  const page = io(url, { transports: ['websocket'], extraHeaders: signedIn, reconnection: false })
+  await new Promise((resolve) => page.once('connect', () => resolve(undefined)))
+  clock.advance(3 * HOUR_MS)
+  assert.deepEqual(heard, ['load'])
+  page.disconnect()
+  // Its end is heard in a later turn than that of this request.
+  await get('/api/v1/status', signedIn)
+  clock.advance(HOUR_MS - 1)
+  assert.equal(await get('/healthz'), 200)
+  assert.deepEqual(heard, ['load'])
+  clock.advance(1)
+  assert.deepEqual(heard, ['load', 'drop'])
+  assert.equal(await get('/api/v1/status', signedIn), 200)
+  assert.deepEqual(heard, ['load', 'drop', 'load'])
 })
 
 test('whoever has asked while the site is loading is not cut as silent', async (t) => {

@@ -26,8 +26,7 @@ export async function openPort (): Promise<
   const { deck } = idle
   const log = { warn () {}, error: ({ err }: { err?: Error }, text: string) => errors.push(`${text}: ${err?.stack}`) }
   const admin = createAdmin({ ...behindPort(deck, deck.history), token: ADMIN_TOKEN, limits: NO_LIMITS, log })
-  const { url, loaded } = await admin.listen()
-  await loaded
+  const { url } = await admin.listen()
   const tokens = await fill({ ...idle, url })
   idle.keepAtRest()
 

@@ -1,18 +1,26 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync,
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync,
   writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { startReady } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { linkPackages, startAndStop } from '../support/install.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
+import { until } from '../support/until.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const FOLDERS = ['ci', 'db', 'dist', 'public', 'server', 'types', 'views', 'workers']
 const PATIENCE_MS = 60_000
+/** Of the heap of a master with one app; with the site it takes 30 MB. */
+const WITHOUT_SITE_BYTES = 17_000_000
+const HOURS_PASS = path.join(ROOT, 'test', 'fixtures', 'hours-pass-quickly.cjs')
+/** What is under one of these may be given to anybody, with its text. */
+const FREE = new Set(['Apache-2.0', 'BSD-0-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT', 'MIT-0', 'Unlicense',
+  '0BSD'])
 const run = promisify(execFile)
 const { PORT: _, ...env } = process.env
 
@@ -90,6 +98,46 @@ describe('the package that npm packs', () => {
     const options = { cwd: folder, env: withNode }
     await startAndStop(`exec '${bin}' start app.js --workers 1 --admin-port 0 --data-dir '${dataDir}'`, options,
       () => run(bin, ['stop', '--data-dir', dataDir], options))
+  })
+
+  test('a master that runs goes on with its pages once another version is in its place, and lets go of what is behind them', async (t) => {
+    const copy = path.join(tempFolder(), 'node_modules', 'clusterdeck')
+    cpSync(installed, copy, { recursive: true, verbatimSymlinks: true })
+    const heapFile = path.join(tempFolder(), 'heap')
+    const deck = await startReady(t, 'answers-with-pid.js', { cli: path.join(copy, 'server', 'cli.js'), workers: 1,
+      flags: ['--no-keeper'], launch: { execArgv: ['--require', HOURS_PASS] }, env: { HEAP_FILE: heapFile } })
+    const ask = (url: string) =>
+      fetch(`${deck.adminUrl}${url}`, { headers: { Authorization: `Bearer ${deck.token}`, Connection: 'close' } })
+    const heap = () => Number(readFileSync(heapFile, 'utf8'))
+    deck.close()
+    for (const name of ['dist', 'public', 'views']) rmSync(path.join(copy, name), { recursive: true, force: true })
+    for (let visit = 1; visit <= 3; visit++) {
+      const page = await (await ask('/docs/limits')).text()
+      const assets = [...page.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, url]) => url)
+      assert.ok(assets.length > 2)
+      const answers = await Promise.all([...assets, '/', '/api/v1/status'].map(ask))
+      assert.deepEqual(answers.map(({ status }) => status), answers.map(() => 200))
+      await until(() => heap() < WITHOUT_SITE_BYTES, () => `visit ${visit} has left ${heap()} bytes`)
+    }
+  })
+
+  test('says which packages are inside, each as it is in the lock file, and under which licence', () => {
+    const { packages } = JSON.parse(readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8'))
+    const inside = [
+      ...readFileSync(path.join(installed, 'dist', 'licences.txt'), 'utf8').matchAll(
+        /^((?:@[\w.-]+\/)?[\w.-]+) (\d\S*): (.+)$/gm
+      )
+    ]
+    assert.ok(inside.some(([, name]) => name === 'express'))
+    assert.deepEqual(
+      inside.filter(([, name, version]) =>
+        !Object.entries<{ version: string }>(packages).some(([place, locked]) =>
+          place.endsWith(`node_modules/${name}`) && locked.version === version
+        )
+      ).map(([line]) => line),
+      []
+    )
+    assert.deepEqual(inside.filter(([, , , licence]) => !FREE.has(licence)).map(([line]) => line), [])
   })
 
   test('keeps its inner files to itself', async () => {

@@ -81,8 +81,7 @@ async function openPort (t: Pick<TestContext, 'after'>,
   const log = { error: take, warn: take }
   const admin = createAdmin({ token: TOKEN, host: '127.0.0.1', port: 0, now: clock.now, timers: clock.timers, log,
     ...options, history })
-  const { url, port, loaded } = await admin.listen()
-  await loaded
+  const { url, port } = await admin.listen()
   let session: Promise<string> | undefined
   t.after(async () => {
     const closed = admin.close()

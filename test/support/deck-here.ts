@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { setMaxListeners } from 'node:events'
 import path from 'node:path'
+import { loadSite } from '../../server/admin/site-code.ts'
 import { runCliHere } from './cli-here.ts'
 import { createDeckClient, readMasters } from './deck-client.ts'
 import { FIXTURES, WORKERS, type TestOwner } from './deck.ts'
@@ -26,6 +27,8 @@ export async function startDeckHere (t: TestOwner, app: string | null,
     cwd = path.dirname(path.resolve(FIXTURES, app ?? '')) }: { workers?: number, flags?: string[], args?: string[],
       env?: Record<string, string | undefined>, dataDir?: string, cwd?: string } = {})
 {
+  // The first request would wait for it, and on a busy machine for longer than a master lets it.
+  await loadSite()
   const output = { stdout: '', stderr: '' }
   const words = ['start', ...(app === null ? [] : [path.resolve(FIXTURES, app)]), '--workers', String(workers),
     '--admin-port', '0', '--data-dir', dataDir, ...flags]

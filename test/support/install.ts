@@ -43,7 +43,7 @@ export function createInstallation () {
         filter: (file) => path.basename(file) !== 'node_modules' })
     writeFileSync(path.join(target, 'package.json'),
       JSON.stringify({ ...JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')), version }))
-    linkPackages(target)
+    symlinkSync(path.join(ROOT, 'node_modules'), path.join(target, 'node_modules'))
   }
 }
 
@@ -64,7 +64,10 @@ export async function startAndStop (shell: string, options: { cwd: string, env: 
   clearTimeout(timer)
 }
 
-/** Gives an installation the packages of this one. */
+/** Gives a package what it needs beside it: all else is in its bundle. */
 export function linkPackages (folder: string) {
-  symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'))
+  const { dependencies, optionalDependencies } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'))
+  mkdirSync(path.join(folder, 'node_modules'))
+  for (const name of Object.keys({ ...dependencies, ...optionalDependencies }))
+    symlinkSync(path.join(ROOT, 'node_modules', name), path.join(folder, 'node_modules', name))
 }

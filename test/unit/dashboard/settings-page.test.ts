@@ -2,11 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { saidValue } from '../../../public/setting-value.ts'
 import { settingsModel, settingsPageModel } from '../../../server/config/page.ts'
+import { loadSchema } from '../../../server/config/config.ts'
 import { DeckError } from '../../../server/errors.ts'
 import { createSettings, type NewChange } from '../../../server/config/settings.ts'
 import { OPTIONS, SCHEMA } from '../../../server/config/options.ts'
 import { fake } from '../../support/fake.ts'
 import type { Powers } from '../../../server/dashboard/powers.ts'
+
+await loadSchema()
 
 function asked (
   { runtime = 'node', wanted = {}, search = '', desiredWorkers = 2, anew = () => [] }: { runtime?: 'node' | 'other',

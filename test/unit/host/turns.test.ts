@@ -51,20 +51,6 @@ test('so many apps start at a time, in the order in which they ask; the next one
   assert.deepEqual(begun.slice(5), ['sixth'])
 })
 
-test('none starts before what comes first', async () => {
-  const first: PromiseWithResolvers<void> = Promise.withResolvers()
-  const turns = createTurns({ atOnce: 2, after: first.promise })
-  let isBegun = false
-  begin(turns, 'shop').then(() => {
-    isBegun = true
-  })
-  await settle()
-  assert.equal(isBegun, false)
-  first.resolve()
-  await settle()
-  assert.equal(isBegun, true)
-})
-
 test('whoever has a turn at once is told so at once; the others see whose turn it is, and one that gives up takes none', async () => {
   const turns = createTurns({ atOnce: 2 })
   const [shop, mail, gone]: PromiseWithResolvers<void>[] = [Promise.withResolvers(), Promise.withResolvers(),
