@@ -58,7 +58,8 @@ const PARTS = Object.freeze({ keeper: ['command-line.ts', 'keeper/keeper.ts'],
 const OTHERWISE: Readonly<Record<string, (place: Place) => string>> = Object.freeze({
   'server/config/option-list.ts': optionListText,
   'server/system/built.ts': ({ toScripts }) =>
-    readFileSync(fromTop('server/system/built-in-bundle.ts'), 'utf8').replace('\'../\'', `'${toScripts}'`),
+    readFileSync(fromTop('server/system/built-in-bundle.ts'), 'utf8').replace('TO_SCRIPTS = \'../\'',
+      `TO_SCRIPTS = '${toScripts}'`),
   'server/admin/site-code.ts': () => 'export { dropSite, loadSite } from \'../system/built.ts\''
 })
 

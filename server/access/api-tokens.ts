@@ -5,8 +5,8 @@ import { APPS_FIELD, appsWithin, type Apps } from '../host/api-apps.ts'
 import { operation, type Resource } from '../api/endpoint.ts'
 import { ACTOR, COUNT, listOf, NUMBER, PERSON_NAME, ROLE, TIME, toIso } from '../api/fields.ts'
 import { readBy } from '../api/input.ts'
-import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf, type Past } from '../api/preconditions.ts'
-import { mayUse, roleText, type Auth, type Person } from '../api/roles.ts'
+import { checkMatch, IF_MATCH, lastOf, tagOf, type Past } from '../api/preconditions.ts'
+import { doerOf, mayUse, roleText, type Auth, type Person } from '../api/roles.ts'
 import type { Token as StoredToken } from '../../db/tokens.ts'
 import type { EventStream, NewEvent } from '../events/stream.ts'
 
@@ -52,7 +52,7 @@ export type TokenRegistry = {
   revoke: (id: number, actor: string) => { token: StoredToken, made: StoredToken[] },
   revokedBy: (id: number) => { name: string, actor: string } | null,
   noteUse: (id: number, from: string) => void,
-  onRevoked: (listener: () => void) => void
+  onRevoked: (listener: () => void) => () => void
 }
 export type WantedToken =
   & Pick<StoredToken, 'name' | 'role' | 'createdBy' | 'createdWith' | 'apps'>
@@ -145,12 +145,6 @@ function changeOfTokens (history: Past) {
       event.type === 'token.created' ? 'created' : 'revoked'
     } the ${event.message} since you opened this`
     : 'The tokens have changed since you opened this'
-}
-
-/** @returns what it has made, what these have, and so on */
-export function madeWith (id: number, all: StoredToken[]): StoredToken[] {
-  const made = all.filter(({ createdWith }) => createdWith === id)
-  return made.flatMap((each) => [each, ...madeWith(each.id, all)])
 }
 
 /**

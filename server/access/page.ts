@@ -1,5 +1,5 @@
-import { LINK_TTL_MS } from '../api/roles.ts'
-import { madeWith, shownToken, tokensOf, tokensTag } from './api-tokens.ts'
+import { LINK_TTL_MS, madeWith } from '../api/roles.ts'
+import { shownToken, tokensOf, tokensTag } from './api-tokens.ts'
 import { DeckError } from '../errors.ts'
 import { count } from '../words/health.ts'
 import type { Sessions, Token, TokenRegistry } from './api-tokens.ts'

@@ -1,4 +1,4 @@
-import { isFormOfPage } from '../dashboard/page-router.ts'
+import { isFormOfPage } from '../dashboard/form-of-page.ts'
 import { DeckError } from '../errors.ts'
 import { headersOf, PROBLEM_TYPE, toProblem } from '../problem.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'

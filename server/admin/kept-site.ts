@@ -43,7 +43,7 @@ export function createKeptSite (
       timers.clearTimeout(timer)
       return () => {
         open--
-        if (open === 0 && !isClosed) timer = startTimer()
+        if (open === 0 && !isClosed && keptMs < Infinity) timer = startTimer()
       }
     },
 
@@ -66,7 +66,8 @@ export function createKeptSite (
     try {
       sites = make(await load())
     } catch (error) {
-      // The workers run without it.
+      // The workers run without it, and the next request tries again.
+      coming = null
       log.error({ err: error }, 'the admin page could not be loaded')
     }
     tidySoon()
@@ -74,7 +75,7 @@ export function createKeptSite (
   }
 
   function leave () {
-    if (!sites) return
+    if (!sites || open > 0) return
     sites.close()
     sites = coming = null
     drop()

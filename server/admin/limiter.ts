@@ -1,9 +1,13 @@
+import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import { DeckError } from '../errors.ts'
 import type { NextFunction, Request, Response } from 'express'
 
 /** How many senders are counted separately. */
 const MAX_SENDERS = 10_000
+/** `cdk_` and a few random characters. */
+const PREFIX_CHARS = 8
+const MAX_BEGINNINGS = 1024
 /** An address of IPv4 as a socket for both kinds names it. */
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
@@ -74,4 +78,13 @@ export function networkOf (address: string): string {
   const groups = last ? [...first, ...Array(Math.max(0, 8 - first.length - last.length)).fill('0'), ...last] : first
   const [a, b, c, d] = groups.map((group) => parseInt(group, 16))
   return `${[a, b, c, d & 0xff00].map((group) => group.toString(16)).join(':')}::/56`
+}
+
+/**
+ * Groups attempts for the limit. Behind a proxy all clients have one address, so attempts also count by the beginning
+ * of the token: tries with one token do not lock out another. The number of beginnings is limited.
+ */
+export function attemptOf ({ ip, body }: Request) {
+  const beginning = String(body?.token ?? '').trim().slice(0, PREFIX_CHARS)
+  return `${networkOf(ip ?? '')} ${createHash('sha256').update(beginning).digest().readUInt16BE() % MAX_BEGINNINGS}`
 }

@@ -5,9 +5,11 @@ import { cutEndlessBody, mayTakeTime } from '../api/body.ts'
 import { holderOf, type Auth } from '../api/roles.ts'
 import { DeckError } from '../errors.ts'
 import { expectOwner } from '../system/connection-owner.ts'
+import { createAccess, type Access, type Limits } from './access.ts'
 import { createConnections, roomWithin, type Room } from './connections.ts'
 import { createKeptSite, type KeptSite } from './kept-site.ts'
 import { answerProbe } from './probe-answers.ts'
+import { answerScrape } from './scrapes.ts'
 import { dropSite, loadSite } from './site-code.ts'
 import { createLinks } from './sign-in-links.ts'
 import type { Duplex } from 'node:stream'
@@ -18,7 +20,6 @@ import type { History } from '../../db/history.ts'
 import type { Certificate } from './certificate.ts'
 import type { Log } from '../system/log.ts'
 import type { Timers } from './site.ts'
-import type { Limits } from './access.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 import type { Answer, InProcessRequest } from './in-process-transport.ts'
 
@@ -27,6 +28,8 @@ const SERVER_OPTIONS: Readonly<http.ServerOptions> = Object.freeze({ headersTime
   keepAliveTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16 * 1024 })
 /** Limits for the TLS handshake. */
 const TLS_OPTIONS: Readonly<https.ServerOptions> = Object.freeze({ handshakeTimeout: 5_000, minVersion: 'TLSv1.2' })
+type Open = { publicUrl: string, site: KeptSite, access: () => Access }
+
 /** The queue is long: a connection that does not fit in is accepted seconds later, if at all. */
 const BACKLOG = 4096
 const CLOSE_GRACE_MS = 1_000
@@ -41,7 +44,7 @@ const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
 /**
  * The admin port of a host. It is bound at once, so that a start fails if it cannot be bound. What is behind it comes
- * with the first request that is no probe.
+ * with the first request that is no probe and no scrape.
  */
 export function createAdmin (
   { apps, events, history, token, host = '127.0.0.1', port = 0, portsToTry = 1, socket, allowedHosts = [],
@@ -75,7 +78,7 @@ export function createAdmin (
       maxConnections?: Room,
       load?: typeof loadSite,
       drop?: typeof dropSite,
-      /** after the last request */
+      /** after the last request; Infinity: for good */
       keptMs?: number
     }
 ) {
@@ -96,7 +99,7 @@ export function createAdmin (
   const upgraded: Set<Duplex> = new Set()
   /** Sockets with a request that is not answered yet. */
   const asking: WeakSet<Socket> = new WeakSet()
-  let open: { publicUrl: string, site: KeptSite } | null = null
+  let open: Open | null = null
   let closed: Promise<void> | null = null
 
   return {
@@ -111,16 +114,20 @@ export function createAdmin (
       outer.on('error', (error) => log.error({ err: error }, 'the admin port failed to accept a connection'))
       const url = `${certificate ? 'https' : 'http'}://${reachableName(host)}:${realPort}`
       if ('setSecureContext' in outer) certificate?.renewFor(outer)
+      const parts = { events, history, token, host, port: realPort, allowedHosts, basePath, publicUrl,
+        hasTls: certificate !== null, sessionTtlMs, links, now, log, randomBytes, limits }
+      // It stays, unlike what asks it: what was revoked is revoked even if the database cannot keep that. A role for
+      // one app of several means nothing where there is one.
+      let made: Access | null = null
+      const access = () => made ??= createAccess({ ...parts, apps: apps.only === null ? apps : null })
       const site = createKeptSite({ load, drop,
-        make: ({ createSites }) =>
-          createSites({ apps, events, history, token, host, port: realPort, allowedHosts, basePath, publicUrl,
-            hasTls: certificate !== null, sessionTtlMs, links, closing: closing.signal, now, log, timers, randomBytes,
-            limits }), keptMs, timers, log })
-      open = { publicUrl: publicUrl ?? url + basePath, site }
-      outer.on('request', (req, res) => answerRequest(site, req, res))
+        make: ({ createSites }) => createSites({ ...parts, apps, access: access(), closing: closing.signal, timers }),
+        keptMs, timers, log })
+      const opened = open = { publicUrl: publicUrl ?? url + basePath, site, access }
+      outer.on('request', (req, res) => answerRequest(opened, req, res))
       outer.on('clientError', refuseSocket)
       outer.on('upgrade', (req, socket, head) => upgradeSocket(site, req, socket, head))
-      return { url, publicUrl: open.publicUrl, host, port: realPort, socket: outer._handle }
+      return { url, publicUrl: opened.publicUrl, host, port: realPort, socket: outer._handle }
     },
 
     /** @returns a one-time sign-in link */
@@ -131,7 +138,7 @@ export function createAdmin (
 
     /** Signs everybody out, on this port and in the history. */
     revokeSessions () {
-      open?.site.present?.revokeSessions()
+      open?.access().sessions.revokeAll()
     },
 
     /**
@@ -170,7 +177,7 @@ export function createAdmin (
     timers.clearTimeout(timer)
   }
 
-  async function answerRequest (site: KeptSite, req: http.IncomingMessage, res: http.ServerResponse) {
+  async function answerRequest ({ site, access }: Open, req: http.IncomingMessage, res: http.ServerResponse) {
     const { socket } = req
     // Pipelined requests are refused: no current client sends them, and node would begin all of them in one turn.
     if (asking.has(socket)) return socket.destroy()
@@ -184,6 +191,8 @@ export function createAdmin (
       endIfClosing(socket)
     })
     if (answerProbe(req, res, { apps, basePath })) return connections.heard(rawOf(req.socket), null)
+    if (answerScrape(req, res, { apps, basePath, access: access() }))
+      return connections.heard(rawOf(req.socket), holderOf(req.auth as Auth))
     res.once('close', site.enter())
     // The sender is not known yet, but the connection is not idle.
     if (!site.present) connections.heard(rawOf(req.socket), '')

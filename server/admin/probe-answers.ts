@@ -13,13 +13,13 @@ const METHODS = new Set(['GET', 'HEAD'])
 
 /**
  * Answers probes of the port itself, which may come each second for years: they load nothing of what is behind it.
- * @returns false: this is none of them, or it comes from a page
+ * @returns false: this is none of them, it comes from a page, or it asks for more
  */
 export function answerProbe (req: IncomingMessage, res: ServerResponse,
   { apps, basePath }: { apps: Readiness, basePath: string }): boolean
 {
   if (!METHODS.has(String(req.method)) || req.headers.origin !== undefined) return false
-  const [path] = withoutBase(basePath, String(req.url)).split('?', 1)
+  const path = withoutBase(basePath, String(req.url))
   if (path === '/healthz') sendAlive(res)
   else if (path === '/readyz') sendReady(res, apps.only === null ? areAllReady(apps) : isAppReady(apps, apps.only))
   else return false

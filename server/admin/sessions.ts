@@ -1,6 +1,5 @@
 import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto'
-import { doerOf } from '../api/preconditions.ts'
-import { actorOf, type Auth, type Person } from '../api/roles.ts'
+import { actorOf, doerOf, type Auth, type Person } from '../api/roles.ts'
 import { NOBODY, ownerOf as ownerOfConnection } from '../system/connection-owner.ts'
 import { createAppIdentities, type AppIdentities } from './app-identities.ts'
 import type { IncomingMessage } from 'node:http'

@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto'
 import express, { Router } from 'express'
 import { cutEndlessBody } from '../api/body.ts'
 import { actorOf, roleText, type Person } from '../api/roles.ts'
 import { DeckError } from '../errors.ts'
 import { checkSameOrigin } from './guard.ts'
-import { networkOf } from './limiter.ts'
 import type { Sessions } from './sessions.ts'
 import type { Links } from './sign-in-links.ts'
 import type { EventStream } from '../events/stream.ts'
@@ -15,9 +13,6 @@ import type { EventStream } from '../events/stream.ts'
  */
 
 const FIELD_LIMIT_BYTES = 4096
-/** `cdk_` and a few random characters. */
-const PREFIX_CHARS = 8
-const MAX_BEGINNINGS = 1024
 const readFields = express.urlencoded({ extended: false, limit: FIELD_LIMIT_BYTES, inflate: false, parameterLimit: 10 })
 const CODE_SHAPE = /^[\w-]{43}$/
 
@@ -128,15 +123,6 @@ export function signInRouter ({ sessions, links, views, events, limiters }: {
     if (status === 401) res.set('WWW-Authenticate', 'Bearer realm="clusterdeck"')
     return res.status(status).type('html').send(views.render('pages/sign-in', { notice, next: safePath(next) }))
   }
-}
-
-/**
- * Groups attempts for the limit. Behind a proxy all clients have one address, so attempts also count by the beginning
- * of the token: tries with one token do not lock out another. The number of beginnings is limited.
- */
-export function attemptOf ({ ip, body }: express.Request) {
-  const beginning = String(body?.token ?? '').trim().slice(0, PREFIX_CHARS)
-  return `${networkOf(ip ?? '')} ${createHash('sha256').update(beginning).digest().readUInt16BE() % MAX_BEGINNINGS}`
 }
 
 /** Refuses other pages, as signing a person in without their knowledge (login CSRF) is an attack, too. */

@@ -2,13 +2,13 @@ import { addBaseToHeaders, withoutBase } from '../api/base-path.ts'
 import { createTurns } from '../api/turn.ts'
 import { lendSchema } from '../config/api.ts'
 import { refuseUpgrade, sendProblem, toDeckError } from '../problem.ts'
-import { createAccess, type AccessParts } from './access.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createHostSites } from './host-sites.ts'
 import { createInProcessTransport } from './in-process-transport.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Apps } from '../host/api-apps.ts'
+import type { Access, AccessParts } from './access.ts'
 import type { Site, Timers } from './site.ts'
 import type { Ask } from './mcp.ts'
 import type { Refusal } from './anonymous-limiter.ts'
@@ -32,16 +32,14 @@ export type Place = {
 }
 
 /** `events` and `history`: of the host, or of its only app */
-type Parts = Omit<AccessParts, 'apps'> & { apps: Apps, closing: AbortSignal, timers: Timers }
+type Parts = Omit<AccessParts, 'apps'> & { apps: Apps, access: Access, closing: AbortSignal, timers: Timers }
 
 export function createSites (parts: Parts) {
-  const { basePath, log } = parts
+  const { basePath, log, access } = parts
   const takeSchemaBack = lendSchema()
-  // A role for one app of several means nothing where there is one.
-  const access = createAccess({ ...parts, apps: parts.apps.only === null ? parts.apps : null })
   const { sessions: { authenticate } } = access
   const ask: Ask = (order, auth, limits) => inside.ask(order, auth, limits)
-  const sites = createHostSites({ ...parts, access, ask })
+  const sites = createHostSites({ ...parts, ask })
   const nextTurn = createTurns()
   const inside = createInProcessTransport((auth, req, res) => {
     const place = takePlace(req)
@@ -50,17 +48,15 @@ export function createSites (parts: Parts) {
   })
   /** Requests of signed-in senders that are not answered yet. */
   const answering: Map<IncomingMessage, ServerResponse> = new Map()
-  access.tokens.onRevoked(endOutsiders)
+  const forgetRevoked = access.tokens.onRevoked(endOutsiders)
 
   return {
-    /** Signs everybody out, on this port and in the history. */
-    revokeSessions: access.sessions.revokeAll,
-
     /** Ends streams and live pages. */
     close () {
       inside.close()
       sites.close()
       takeSchemaBack()
+      forgetRevoked()
     },
 
     /** Answers a request of another deck, for a person who is signed in there. */

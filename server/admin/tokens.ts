@@ -1,8 +1,9 @@
 import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
-import { madeWith, type TokenRegistry, type WantedToken } from '../access/api-tokens.ts'
+import { madeWith } from '../api/roles.ts'
 import { attempt, DeckError } from '../errors.ts'
 import { createAppIdentities, type AppIdentities } from './app-identities.ts'
 import type { Token, Tokens } from '../../db/tokens.ts'
+import type { TokenRegistry, WantedToken } from '../access/api-tokens.ts'
 
 /**
  * Tokens with a name, a role and an end, beside the one of the data folder. A token ends with the one that made it, and
@@ -102,9 +103,10 @@ export function createTokens (
       return { token: identities.named(token), made: made.map(identities.named) }
     },
 
-    /** `listener`: called when one was revoked */
+    /** `listener`: called when one was revoked; returns what ends that */
     onRevoked (listener: () => void) {
       listeners.add(listener)
+      return () => listeners.delete(listener)
     }
   }
 

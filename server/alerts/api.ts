@@ -7,7 +7,8 @@ import { created, operation, placeOf, type Fields, type Resource } from '../api/
 import { ACTOR, COUNT, ID_PARAMETER, listOf, NUMBER, TIME } from '../api/fields.ts'
 import { wordsIn } from '../api/form.ts'
 import { booleanParam, parseId } from '../api/input.ts'
-import { checkMatch, doerOf, IF_MATCH, newestOf, tagOf, type Past } from '../api/preconditions.ts'
+import { checkMatch, IF_MATCH, newestOf, tagOf, type Past } from '../api/preconditions.ts'
+import { doerOf } from '../api/roles.ts'
 import type { Deck } from '../deck.ts'
 
 export type Delivery = z.infer<typeof DELIVERY>

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { OWNER } from '../config/actor-names.ts'
 import { DeckError } from '../errors.ts'
 import type { DeckEvent } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
@@ -51,10 +50,4 @@ export function newestOf (history: Past, types: readonly string[], isAbout: (eve
     // The refusal is right without a name, too.
     return null
   }
-}
-
-/** @returns who did it, to begin a sentence */
-export function doerOf (event?: { actor: string | null } | null): string {
-  if (!event?.actor) return 'Somebody'
-  return event.actor === OWNER ? 'The owner\'s token' : event.actor
 }

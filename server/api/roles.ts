@@ -46,3 +46,15 @@ export function roleText ({ role, apps }: Pick<Person, 'role' | 'apps'>): string
 export function holderOf ({ via, token, role, actor }: Pick<Auth, 'via' | 'token' | 'role' | 'actor'>) {
   return `${via} ${token} ${role} ${actor}`
 }
+
+/** @returns who did it, to begin a sentence */
+export function doerOf (event?: { actor: string | null } | null): string {
+  if (!event?.actor) return 'Somebody'
+  return event.actor === OWNER ? 'The owner\'s token' : event.actor
+}
+
+/** @returns which tokens one has made, what these have made, and so on */
+export function madeWith<T extends { id: number, createdWith: number | null }> (id: number, all: T[]): T[] {
+  const made = all.filter(({ createdWith }) => createdWith === id)
+  return made.flatMap((each) => [each, ...madeWith(each.id, all)])
+}

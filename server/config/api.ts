@@ -5,7 +5,8 @@ import { textOfValue } from './value-text.ts'
 import { operation, type Resource } from '../api/endpoint.ts'
 import { listOf } from '../api/fields.ts'
 import { SETTING, type Setting } from '../api/shapes.ts'
-import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf, type Past } from '../api/preconditions.ts'
+import { checkMatch, IF_MATCH, lastOf, tagOf, type Past } from '../api/preconditions.ts'
+import { doerOf } from '../api/roles.ts'
 import type { Deck } from '../deck.ts'
 
 const SETTINGS = listOf(SETTING).meta({ id: 'Settings' })

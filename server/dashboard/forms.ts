@@ -6,7 +6,8 @@ import { hasNeeded, inputFrom, operationsByName, type Route } from '../api/form.
 import { tagOf } from '../api/preconditions.ts'
 import { DeckError } from '../errors.ts'
 import { refreshMember } from '../fleet/page-member-cache.ts'
-import { isFormOfPage, pageBefore } from './page-router.ts'
+import { isFormOfPage } from './form-of-page.ts'
+import { pageBefore } from './page-router.ts'
 import type { Mount } from '../api/openapi.ts'
 import type { AppFleet } from '../fleet/app-fleet.ts'
 

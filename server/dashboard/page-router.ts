@@ -2,6 +2,7 @@ import { Router, type NextFunction, type Request, type Response } from 'express'
 import { nearestName } from '../config/nearest.ts'
 import { DeckError } from '../errors.ts'
 import { toDeckError } from '../problem.ts'
+import { isFormOfPage } from './form-of-page.ts'
 import { isAtLoopback } from './page-address.ts'
 import { powersOf, type Powers } from './powers.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -121,12 +122,6 @@ export function nearestPlace (path: string, places: readonly Place[]): Place | n
 
 export function isVisit ({ method, url, headers }: IncomingMessage) {
   return method === 'GET' && !String(url).startsWith('/api/') && String(headers.accept).includes('text/html')
-}
-
-/** Whether a page has sent a form without its scripts. */
-export function isFormOfPage ({ method, url, headers }: IncomingMessage) {
-  return method === 'POST' && !String(url).startsWith('/api/') && !headers['hx-request'] &&
-    String(headers.accept).includes('text/html')
 }
 
 /** The page that has sent the form, as a path: never one of another site. */

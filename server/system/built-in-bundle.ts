@@ -24,7 +24,9 @@ const globals: Record<string, unknown> = globalThis
 
 export const WORKER_CODE = beside('worker.cjs')
 
-export const scriptPath: typeof built.scriptPath = (file) => beside(`../${file}`)
+/** Another one in the scripts themselves, see build/bundle.ts. */
+const TO_SCRIPTS = '../'
+export const scriptPath: typeof built.scriptPath = (file) => beside(TO_SCRIPTS + file)
 
 export const holdFiles: typeof built.holdFiles = () => {
   if (held) return

@@ -140,6 +140,7 @@ test('says that the history is unavailable while the database fails, and serves 
 
 test('shows nothing of an error that nobody foresaw, and logs it', async (t) => {
   const admin = await startAdmin(t)
+  await admin.api('get', '/api/v1/status').expect(200)
   admin.deck.snapshot = () => {
     throw new Error('secret at /srv/app.js:3')
   }

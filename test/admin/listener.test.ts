@@ -64,16 +64,16 @@ test('listens on IPv6, under a name that can be visited', async (t) => {
   await admin.api('get', '/api/v1/status').expect(200)
 })
 
-test('what is behind the port comes with the first request that is no probe, and goes an hour after the last one', async (t) => {
+test('what is behind the port comes with the first request that is no probe and no scrape, and goes an hour after the last one', async (t) => {
   const heard: string[] = []
   const { url, clock } = await startAdmin(t, { async load () {
     heard.push('load')
     return await loadSite()
-  }, drop: () => heard.push('drop') })
+  }, drop: () => heard.push('drop'), keptMs: HOUR_MS })
   const get = async (path: string, headers: Record<string, string> = {}) =>
     (await fetch(url + path, { headers: { ...headers, Connection: 'close' } })).status
   const signedIn = { Authorization: `Bearer ${TOKEN}` }
-  assert.deepEqual([await get('/healthz'), await get('/readyz?a=b')], [200, 200])
+  assert.deepEqual([await get('/healthz'), await get('/readyz'), await get('/metrics', signedIn)], [200, 200, 200])
   assert.deepEqual(heard, [])
   // The guard comes first all the same.
   const upgrade = http.get(`${url}/socket.io/?EIO=4&transport=websocket`, {
@@ -97,6 +97,35 @@ test('what is behind the port comes with the first request that is no probe, and
   assert.deepEqual(heard, ['load', 'drop'])
   assert.equal(await get('/api/v1/status', signedIn), 200)
   assert.deepEqual(heard, ['load', 'drop', 'load'])
+})
+
+test('what could not be loaded is tried again with the next request', async (t) => {
+  let attempts = 0
+  const admin = await startAdmin(t, { async load () {
+    attempts++
+    if (attempts === 1) throw new Error('EMFILE: too many open files')
+    return await loadSite()
+  } })
+  await admin.api('get', '/api/v1/status').expect(503)
+  await admin.api('get', '/api/v1/status').expect(200)
+  assert.deepEqual(admin.logged.map(([, text]) => text), ['the admin page could not be loaded'])
+})
+
+test('a token that was revoked while the database failed stays so when what is behind the port has gone and come', async (t) => {
+  const admin = await startAdmin(t, { keptMs: HOUR_MS })
+  const { body: { id, token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ci', role: 'viewer' }).expect(
+    201
+  )
+  const ask = async () =>
+    (await rawRequest(admin, { path: '/api/v1/status', headers: { Authorization: `Bearer ${token}` } })).status
+  assert.equal(await ask(), 200)
+  t.mock.method(admin.history.tokens, 'remove', () => {
+    throw new Error('the disk is full')
+  })
+  await admin.api('delete', `/api/v1/tokens/${id}` as '/api/v1/tokens/{id}')
+  assert.equal(await ask(), 401)
+  admin.clock.advance(HOUR_MS)
+  assert.equal(await ask(), 401)
 })
 
 test('whoever has asked while the site is loading is not cut as silent', async (t) => {

@@ -80,7 +80,7 @@ async function openPort (t: Pick<TestContext, 'after'>,
   const take = (...line: typeof logged[number]) => logged.push(line)
   const log = { error: take, warn: take }
   const admin = createAdmin({ token: TOKEN, host: '127.0.0.1', port: 0, now: clock.now, timers: clock.timers, log,
-    ...options, history })
+    keptMs: Infinity, ...options, history })
   const { url, port } = await admin.listen()
   let session: Promise<string> | undefined
   t.after(async () => {

@@ -17,10 +17,11 @@ for (const [entry, allowed] of [['server/host/master.ts', ['croner', 'zod']], ['
   })
 }
 
-test('a master loads nothing of the API and the pages before its first worker starts but what its port is told, and what answers probes', () => {
+test('a master loads nothing of the API and the pages before its first worker starts but what its port is told, who asks there, and what answers probes', () => {
   const { files } = reachedFrom('server/host/master.ts')
   const early = [...files].filter((file) => /^server\/(api|dashboard|doctor|fleet)\//.test(file))
-  assert.deepEqual(early.sort(), ['server/api/base-path.ts', 'server/api/body.ts', 'server/api/roles.ts'])
+  assert.deepEqual(early.sort(), ['server/api/base-path.ts', 'server/api/body.ts', 'server/api/roles.ts',
+    'server/dashboard/form-of-page.ts'])
 })
 
 function packagesOf (entry: string) {
