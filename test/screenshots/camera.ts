@@ -40,6 +40,7 @@ export async function photograph (
     const page = await (place.isForeign ? browser.page({ reducedMotion: 'reduce' }) : browser.pageIn(context))
     await page.goto(scene.url + where)
     if (!place.isStill) await page.locator('html[data-live=on]').waitFor()
+    await loadCharts(page)
     const develop = async () => {
       await takeAll(page, { state, place: place.name, folder }, taken)
       taken.places.push(place.name)
@@ -54,6 +55,15 @@ export async function photograph (
   }
   await context.close()
   return taken
+}
+
+/** They load once somebody scrolls to them. */
+async function loadCharts (page: WatchedPage) {
+  const state = page.locator('#charts-state')
+  if (await state.count() === 0) return
+  await state.scrollIntoViewIfNeeded()
+  await state.filter({ hasNotText: 'Loading' }).waitFor()
+  await page.evaluate(() => window.scrollTo(0, 0))
 }
 
 async function takeAll (page: WatchedPage, { state, place, folder }: { state: string, place: string, folder: string },

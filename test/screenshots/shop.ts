@@ -1,6 +1,6 @@
 import { startAdmin, startHostAdmin, TOKEN, type Admin as Site } from '../support/admin.ts'
 import { present } from '../support/present.ts'
-import { createClock, type Admin } from './life.ts'
+import { createClock, type Admin, type Life } from './life.ts'
 import { fleetOf } from './shop-fleet.ts'
 import { addNeighbours } from './shop-host.ts'
 import { tellStory, type Ending } from './story.ts'
@@ -8,7 +8,7 @@ import type { Scene } from './camera.ts'
 import type { TestOwner } from '../support/deck.ts'
 
 /** A shop that has been served for days: what nobody can wait for is told to a deck without processes. */
-export type Shop = Scene & { close: () => Promise<unknown> } & Admin
+export type Shop = Scene & { close: () => Promise<unknown>, life: Life } & Admin
 
 const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
@@ -18,8 +18,8 @@ type Telling = { ending?: Ending, isBrief?: boolean }
 export async function openShop (owner: TestOwner, telling: Telling = {}): Promise<Shop> {
   const clock = createClock()
   const site = await startAdmin(owner, { now: clock.now, timers: REAL_TIMERS })
-  await open(owner, site, { users: site, clock, ...telling })
-  return sceneOf(site, site)
+  const life = await open(owner, site, { users: site, clock, ...telling })
+  return sceneOf(site, { ...site, life })
 }
 
 /** The same as one of the apps of a host. */
@@ -39,8 +39,8 @@ async function openHost (owner: TestOwner, telling: Telling = {}) {
   const clock = createClock()
   const site = await startHostAdmin(owner, { names: ['shop'], now: clock.now, timers: REAL_TIMERS })
   const shop = { deck: site.apps.deck('shop'), history: present(site.apps.opened('shop')).history }
-  await open(owner, shop, { users: site, clock, ...telling })
-  return { site, shop }
+  const life = await open(owner, shop, { users: site, clock, ...telling })
+  return { site, shop: { ...shop, life } }
 }
 
 async function open (owner: TestOwner, shop: Admin,
@@ -51,13 +51,16 @@ async function open (owner: TestOwner, shop: Admin,
   shop.deck.fleet = fleetOf(shop)
   const timer = setInterval(() => void life.goTo(Date.now()), 1000)
   owner.after(() => clearInterval(timer))
+  return life
 }
 
-function sceneOf ({ url, admin }: { url: string, admin: Site['admin'] }, { deck, history }: Admin): Shop {
-  return { url, signInLink: admin.signInLink, ask: askAt(url), close: () => admin.close(), deck, history }
+function sceneOf ({ url, admin }: { url: string, admin: Site['admin'] },
+  { deck, history, life }: Admin & { life: Life }): Shop
+{
+  return { url, signInLink: admin.signInLink, ask: askAt(url), close: () => admin.close(), deck, history, life }
 }
 
 function askAt (url: string): Scene['ask'] {
-  return async (where) =>
-    (await fetch(`${url}/api/v1${where}`, { headers: { authorization: `Bearer ${TOKEN}` } })).json()
+  return async <T>(where: string) =>
+    (await fetch(`${url}/api/v1${where}`, { headers: { authorization: `Bearer ${TOKEN}` } })).json() as T
 }

@@ -31,7 +31,8 @@ const COMMITS: Record<string, Commit> = {
   r7: { subject: 'Read prices from the settings', author: 'Grace', files: ['lib/price.js', 'settings.json'] }
 }
 const CANARY = { canary: { workers: 1, durationMs: MINUTE_MS } }
-const OF_EMPTY_CART = { errorName: 'TypeError', errorMessage: 'Cannot read properties of undefined (reading \'total\')',
+export const OF_EMPTY_CART = { errorName: 'TypeError',
+  errorMessage: 'Cannot read properties of undefined (reading \'total\')',
   frames: ['totalOf (~/lib/cart.js:14:21)', 'checkout (~/routes/checkout.js:31:17)',
     '    at Layer.handle (/srv/shop/node_modules/express/lib/router/layer.js:95:5)'],
   requests: [{ method: 'POST', path: '/checkout', ageMs: 4 }] }
@@ -142,7 +143,7 @@ function deploy (life: Life, id: string, actor: string, note: string, strategy =
   life.deploy(COMMITS[id], { actor, note, strategy })
 }
 
-function deploySeventh (life: Life, strategy = {}) {
+export function deploySeventh (life: Life, strategy = {}) {
   deploy(life, 'r7', 'grace', 'prices by file', strategy)
 }
 
