@@ -17,8 +17,8 @@ type Span = { sinceMs: number, untilMs: number }
 const BINS = 60
 /** The load has so much of the height: marks and their labels are above it. */
 const LOAD_PERCENT = 66
-/** A label takes the room of so many bins, on a small screen too. */
-const LABEL_BINS = 22
+/** On a small screen a label takes the room of a bin for each character, and of so many more. */
+const LABEL_MARGIN = 3
 const HOUR_MS = 3_600_000
 /** The shortest one that has all that was measured. */
 const LENGTHS_MS = [HOUR_MS / 4, HOUR_MS, 3 * HOUR_MS] as const
@@ -128,16 +128,19 @@ function markOf (events: DeckEvent[]) {
   const [type, mark] = Object.entries(MARKS)[rank]
   const ofType = events.filter((event) => event.type === type)
   const { from, to } = Object(ofType[0].detail)
+  // Only unplanned ones are marked.
   const name = type === 'rollout.succeeded' ? (to && to !== from ? String(to) : 'restart') : mark.one
-  return { rank, tone: mark.tone, label: ofType.length === 1 ? name : `${ofType.length} ${mark.many}` }
+  return { rank, tone: mark.tone,
+    label: name.replace('unplanned ', '') + (ofType.length > 1 ? ` ×${ofType.length}` : '') }
 }
 
 /** The worst first, as far as there is room for them. */
 function labelsOf (marks: ReturnType<typeof markOf>[]) {
   const all = marks.flatMap((mark, index) => {
     if (!mark) return []
-    const isLeft = index > BINS - LABEL_BINS
-    return { ...mark, isLeft, from: isLeft ? index - LABEL_BINS : index, to: isLeft ? index : index + LABEL_BINS,
+    const room = mark.label.length + LABEL_MARGIN
+    const isLeft = index + room > BINS
+    return { ...mark, isLeft, from: isLeft ? index - room : index, to: isLeft ? index : index + room,
       x: (isLeft ? index : index + 1) * 100 / BINS }
   })
   const kept: typeof all = []
