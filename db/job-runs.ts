@@ -117,8 +117,8 @@ export function createJobRuns (db: Db) {
     if (row === undefined) return
     const state = ENDS[type]
     const run = { ...JSON.parse(row.body), state, cause, ...(release !== null && { release }),
-      rollout: detail?.rollout ?? null, code, signal, finishedAt: at, durationMs: detail?.durationMs ?? null,
-      reason: state === 'succeeded' ? null : message }
+      rollout: detail?.rollout ?? null, stage: detail?.stage ?? null, code, signal, finishedAt: at,
+      durationMs: detail?.durationMs ?? null, reason: state === 'succeeded' ? null : message }
     update.run(state, JSON.stringify(run), row.id)
   }
   function acknowledge ({ actor, detail }: DeckEvent) {
@@ -133,9 +133,10 @@ function begunRun ({ at, actor, release, pid, detail }: DeckEvent): Omit<Run, 'i
   return { job: detail?.job ?? null, command: detail?.command ?? null, state: 'running', cause: null,
     actor: String(actor), release, rollout: null, pid, dueAt: detail?.dueAt ?? null, startedAt: at, finishedAt: null,
     durationMs: null, code: null, signal: null, reason: null, acknowledgedBy: null,
-    hasTerminal: detail?.hasTerminal ?? false }
+    hasTerminal: detail?.hasTerminal ?? false, git: detail?.git ?? null, stage: null }
 }
 
+/** What was kept before tells of no builds. */
 function toRun ({ id, body }: { id: number, body: string }): Run {
-  return { id, ...JSON.parse(body) }
+  return { id, git: null, stage: null, ...JSON.parse(body) }
 }

@@ -38,5 +38,5 @@ export function emptyText ({ isLive, isEmpty, hasFailed, untilMs, nowMs, slot }:
 export function pointText (length: string): string {
   return length === '1 s'
     ? 'Each point is one second.'
-    : `Each point is ${length}: the line is the average, the band goes from the lowest to the highest.`
+    : `Each point is ${length}, its band from the lowest to the highest.`
 }

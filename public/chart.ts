@@ -14,7 +14,8 @@ const HEIGHT = 138
 const POINT_PX = 3
 const MIN_WIDTH = 120
 const AXIS_FONT_PX = 12
-const MIN_AXIS_PX = 48
+/** Wide enough for most texts, so that the charts share one axis of time. */
+const MIN_AXIS_PX = 60
 /** Room for half of the last text of the time. */
 const PADDING_RIGHT_PX = 20
 const SYNC = UPlot.sync('vitals')

@@ -4,6 +4,9 @@ import { showPreferences } from './preferences.ts'
 import { signInAgain } from './session.ts'
 import { showToast } from './toasts.ts'
 
+/** By element, its last request since something was typed. */
+const asked: WeakMap<Element, object> = new WeakMap()
+
 /**
  * Confirmations. Forms live in native dialogs, so focus, Escape and the return of focus are the browser's business.
  *
@@ -24,12 +27,20 @@ export function startDialogs () {
     if (opener) openFor(opener)
     if (target.closest('[data-close]')) target.closest('dialog')?.close()
   })
+  document.addEventListener('input', ({ target }) => {
+    const place = target instanceof Element && target.closest('dialog')?.querySelector('[data-load-here][hx-include]')
+    if (place && !place.contains(target) && target.closest(String(place.getAttribute('hx-include')))) outdate(place)
+  })
+  document.addEventListener('htmx:config:request', ({ detail: { ctx } }) => {
+    asked.set(ctx.sourceElement, ctx)
+  })
   document.addEventListener('htmx:after:request', ({ detail: { ctx: { sourceElement, response } } }) => {
     // What a dialog loads for itself is no answer to it.
     if (!response || response.status >= 400 || sourceElement.hasAttribute('data-load-here')) return
     sourceElement.closest('dialog')?.close()
   })
-  document.addEventListener('htmx:after:swap', () => {
+  document.addEventListener('htmx:after:swap', ({ detail: { ctx: { sourceElement }, ctx } }) => {
+    if (asked.get(sourceElement) === ctx) sourceElement.removeAttribute('aria-busy')
     const dialog = document.querySelector('dialog[open]')
     if (dialog) showCommands(dialog)
   })
@@ -37,6 +48,13 @@ export function startDialogs () {
   document.addEventListener('htmx:error', ({ detail }) => {
     if (!detail.ctx?.response) showToast('The master did not answer. Nothing was changed.')
   })
+}
+
+/** What is shown is not of what is typed now: it is pale, and its commit is not what one confirms. */
+function outdate (place: Element) {
+  asked.delete(place)
+  place.setAttribute('aria-busy', 'true')
+  place.querySelector('[name=commit]')?.remove()
 }
 
 function showRefusal (refused: { text?: string, response?: { status: number }, sourceElement: Element }) {

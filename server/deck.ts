@@ -240,10 +240,10 @@ export function createDeck (
      * upgrade-running, secrets-failed
      */
     async deployCommit (
-      { git, isGuessAccepted, ...command }: { git: string, isGuessAccepted?: boolean, note?: string,
-        strategy?: StrategyWish, actor: string, client?: Client }
+      { git, commit, isGuessAccepted, ...command }: { git: string, commit?: string, isGuessAccepted?: boolean,
+        note?: string, strategy?: StrategyWish, actor: string, client?: Client }
     ): Promise<Run> {
-      const { make, ...run } = await releases.planGit({ git, isGuessAccepted, actor: command.actor,
+      const { make, ...run } = await releases.planGit({ git, commit, isGuessAccepted, actor: command.actor,
         note: command.note ?? null })
       return jobs.runSteps({ ...run, actor: command.actor, steps: async (tools) => {
         const { id } = await make(tools)

@@ -147,6 +147,9 @@ export const RUN = z.strictObject({ id: NUMBER.describe('that of the event with 
   acknowledgedBy: ACTOR.nullable().describe('who has acknowledged that it did not succeed'),
   hasTerminal: z.boolean().describe(
     'whether it runs in a terminal of whoever started it, so that its output is not kept'
+  ), git: z.string().nullable().describe('of a deploy of a commit: the branch, tag or commit that was asked for'),
+  stage: z.strictObject({ name: z.string(), startedAt: TIME }).nullable().describe(
+    'of a deploy of a commit: what it does, or did last'
   ) }).meta({ id: 'JobRun' })
 
 export type Notice = z.infer<typeof NOTICE>

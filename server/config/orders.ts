@@ -24,6 +24,9 @@ export const COMMIT_ORDER = z.strictObject({
   git: z.string().max(250).regex(/^[^-\s\u0000-\u001f\u007f][^\u0000-\u001f\u007f]*$/).describe(
     'a branch, a tag or a commit of the repository, such as "main"'
   ),
+  commit: z.string().regex(/^[0-9a-f]{40,64}$/).optional().describe(
+    'the hash of the commit that somebody has seen: it is deployed, also if `git` leads to another one by now'
+  ),
   guess: z.boolean().optional().describe(
     'true: where hooks.build is not set, it is built as the lock file and package.json suggest'
   ),

@@ -1,13 +1,16 @@
-import { formatLatency, formatPercent } from '../../public/format.ts'
+import { formatCount, formatLatency, formatPercent } from '../../public/format.ts'
 import { BLAMED_CAUSES, FAULTS } from '../causes.ts'
 import { appNodeVersion, judgeNodes, nodesInUse } from '../doctor/node-lines.ts'
 import { NOTABLE_TYPES, type Tone } from '../events/kinds.ts'
 import { rolloutTitle, waitingText, type Health } from '../words/health.ts'
 import { newestMark } from '../vitals/page-chart-news.ts'
 import { crashUrlOf } from '../crashes/page-kinds.ts'
+import { readWholeFolds, withoutRoutineOfRollouts } from '../events/page-folds.ts'
 import { isUnwritten } from '../events/page-gaps.ts'
+import { figuresOf } from '../words/figures.ts'
 import { readable } from './readable-text.ts'
 import { isNewer } from '../config/release-id.ts'
+import { linesOf } from '../rollouts/page-graphs.ts'
 import { offeredRelease } from '../releases/page-list.ts'
 import { toShownEvent } from '../events/page-shown-event.ts'
 import { silentForApp, silentLines } from '../fleet/page-silent-hosts.ts'
@@ -20,7 +23,9 @@ import type { DeckEvent } from '../events/stream.ts'
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'health' | 'notices' | 'releases' | 'jobs' | 'fleet'>
 type History = Pick<import('../../db/history.ts').History, 'page' | 'rollouts'> & { away?: string | null }
 
-const RECENT_EVENTS = 8
+const RECENT_ROWS = 8
+/** Of most of a deploy its end tells. */
+const RECENT_EVENTS = 40
 const MAX_COUNTED = 100
 /** Workers report each second, so older figures are not shown. */
 const FRESH_MS = 5000
@@ -35,9 +40,9 @@ const STEP_STATES: Readonly<Record<string, { label: string, tone: Tone, icon: st
   stopping: { label: 'Stopping old', tone: 'drain', icon: 'hourglass' },
   starting: { label: 'Starting', tone: 'info', icon: 'loader-circle' },
   soaking: { label: 'Soaking', tone: 'info', icon: 'hourglass' },
-  ready: { label: 'Ready', tone: 'ok', icon: 'circle-check' },
+  ready: { label: 'Ready', tone: 'idle', icon: 'circle-check' },
   draining: { label: 'Draining old', tone: 'drain', icon: 'hourglass' },
-  done: { label: 'Replaced', tone: 'ok', icon: 'circle-check' },
+  done: { label: 'Replaced', tone: 'idle', icon: 'circle-check' },
   failed: { label: 'Failed', tone: 'bad', icon: 'circle-x' },
   reverting: { label: 'Rolling back', tone: 'warn', icon: 'loader-circle' },
   reverted: { label: 'Rolled back', tone: 'warn', icon: 'undo-2' }
@@ -76,7 +81,9 @@ export function overviewModel ({ deck, history, params, now: clock, kept }: Aske
     standby: snapshot.standby, build: deck.jobs.building(),
     rollout: rollout && toRollout(rollout, { history, isProgram }),
     wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }), wayBackPlace: isAtFault ? 'health' : 'rollout',
-    recent: { isAvailable: past.isAvailable, events: past.events.map(toShownEvent) } }
+    recent: { isAvailable: past.isAvailable,
+      events: withoutRoutineOfRollouts(past.events.map(toShownEvent), snapshot.rollout?.startedAt ?? null).slice(0,
+        RECENT_ROWS) } }
 }
 
 /** Keeps the order of the workers from one rendering to the next. */
@@ -112,7 +119,7 @@ function toHealth ({ reasons, ...health }: Health) {
 function readPast (history: History) {
   try {
     return { isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null,
-      events: history.page({ type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items }
+      events: readWholeFolds(history, { type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items }
   } catch {
     return UNAVAILABLE
   }
@@ -148,21 +155,14 @@ export function blockedReason (
 }
 
 function totalsOf (workers: WorkerRow[]) {
-  const vitals = workers.map(({ vitals }) => vitals).filter((each) => each !== null)
-  const sumOf = (key: 'rssBytes' | 'cpuPercent' | 'requestsPerSecond' | 'openConnections' | 'threads') =>
+  const { cpu: cpuPercent, memoryBytes: rssBytes, requestsPerSecond, p99Ms: latencyP99Ms } = figuresOf(workers)
+  const vitals = workers.flatMap((worker) => worker.vitals ?? [])
+  const sumOf = (key: 'openConnections' | 'threads') =>
     vitals.every((each) => each[key] === null) ? null : vitals.reduce((total, each) => total + (each[key] ?? 0), 0)
-  return { rssBytes: sumOf('rssBytes'), cpuPercent: sumOf('cpuPercent'), requestsPerSecond: sumOf('requestsPerSecond'),
-    openConnections: sumOf('openConnections'), threads: sumOf('threads'),
-    latencyP99Ms: highestOf(vitals.map(({ latencyP99Ms }) => latencyP99Ms)),
-    restarts: Object.values(Object.fromEntries(workers.map(({ slot, restarts }) => [slot, restarts]))).reduce(
-      (total, n) => total + n,
-      0
-    ) }
-}
-
-function highestOf (values: (number | null | undefined)[]): number | null {
-  const known = values.filter((value) => typeof value === 'number')
-  return known.length === 0 ? null : Math.max(...known)
+  // Two workers of a slot tell of the same restarts.
+  const bySlot = new Map(workers.map(({ slot, restarts }) => [slot, restarts]))
+  return { cpuPercent, rssBytes, requestsPerSecond, latencyP99Ms, openConnections: sumOf('openConnections'),
+    threads: sumOf('threads'), restarts: [...bySlot.values()].reduce((total, n) => total + n, 0) }
 }
 
 /** By kind of a rollout: a newer release that comes back is no rollback for people. */
@@ -206,20 +206,25 @@ function badgeOf ({ state }: RolloutView['steps'][number],
 type BesideRow = { name: string, canary: string, baseline: string, isWorse: boolean }
 
 /** New workers beside old ones, so that an operator can decide. `crashesOfOld`: null: unknown. */
-function toBeside ({ comparison, verdicts, crashes, strategy }: RolloutView,
-  { crashesOfOld, isProgram }: { crashesOfOld: number | null, isProgram: boolean }
-): { at: string | null, isQuiet: boolean, rows: BesideRow[] } {
+function toBeside (rollout: RolloutView,
+  { crashesOfOld, isProgram }: { crashesOfOld: number | null, isProgram: boolean })
+{
+  const { comparison, comparisons = [], verdicts, crashes, strategy, startedAt } = rollout
+  const startMs = Date.parse(startedAt)
+  const endMs = Date.parse(comparisons.at(-1)?.at ?? startedAt)
+  const axis = { startMs, endMs, lengthMs: Math.max(1, endMs - startMs) }
   const last = comparison ?? verdicts?.at(-1) ?? null
   const isUncounted = isProgram && !last?.canary.requests && !last?.baseline.requests
-  return { at: last?.at ?? null, isQuiet: !isUncounted && !last?.canary.requests,
+  return { isQuiet: !isUncounted && !last?.canary.requests, axis,
+    lines: comparisons.length > 1 && !isUncounted ? linesOf(rollout, axis) : [],
     rows: [...(isUncounted ? [] : besideInRequests(last, strategy)), { name: 'Crashes', canary: String(crashes ?? 0),
-      baseline: numberText(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }] }
+      baseline: countOrNone(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }] }
 }
 
 function besideInRequests (last: RolloutView['comparison'], strategy: RolloutView['strategy']): BesideRow[] {
   const { canary, baseline } = last ?? { canary: NO_FIGURES, baseline: NO_FIGURES }
   const formatShare = (rate: number | null) => formatPercent(rate === null ? null : rate * 100)
-  return [{ name: 'Requests', canary: numberText(canary.requests), baseline: numberText(baseline.requests),
+  return [{ name: 'Requests', canary: countOrNone(canary.requests), baseline: countOrNone(baseline.requests),
     isWorse: false }, { name: '5xx', canary: formatShare(canary.errorRate), baseline: formatShare(baseline.errorRate),
     isWorse: (canary.errorRate ?? 0) - (baseline.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0) }, { name: 'p99',
     canary: formatLatency(canary.p99Ms), baseline: formatLatency(baseline.p99Ms),
@@ -243,9 +248,7 @@ function crashesOfOld (history: Pick<History, 'page'> | undefined, { from, start
   }
 }
 
-function numberText (value: number | null) {
-  return value === null ? '–' : value.toLocaleString('en-US')
-}
+const countOrNone = (value: number | null) => value === null ? '–' : formatCount(value)
 
 function msBetween (from: string | null, to: string | null): number | null {
   return from && to ? Math.max(0, Date.parse(to) - Date.parse(from)) : null

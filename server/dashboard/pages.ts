@@ -59,8 +59,8 @@ export type Asked = Sources & { params: URLSearchParams, id: string, describe?: 
 export const PAGES: readonly Page<Asked>[] = Object.freeze([
   // What is going on
   { path: '/', view: 'overview', model: overviewModel, follow: followOverview, hasFilters: true, chartOf: () => 0,
-    fragments: ['notices', 'health', 'addresses', 'actions', 'facts', 'build', 'rollout', 'workers', 'recent',
-      'chart-news', 'silent-hosts'] },
+    fragments: ['notices', 'health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent', 'chart-news',
+      'silent-hosts'] },
   { path: '/workers/:id', view: 'worker', model: workerPageModel, follow: followWorker, chartOf: slotOf },
   { path: '/routes', view: 'routes', model: routesModel, fragments: ['routes'], hasFilters: true },
   { path: '/route', view: 'route', model: routeModel },
@@ -71,8 +71,7 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
   { path: '/profiles', view: 'profiles', model: profilesModel },
 
   // Deploys
-  { path: '/deploys', view: 'deploys', model: deploysModel,
-    fragments: ['actions', 'build', 'rollout', 'verdicts', 'deploys'] },
+  { path: '/deploys', view: 'deploys', model: deploysModel, fragments: ['actions', 'rollout', 'deploys'] },
   { path: '/deploys/preview', view: 'preview', model: previewModel },
   { path: '/rollouts/:id', view: 'rollout', model: rolloutPageModel, follow: followRollout,
     fragments: ['rollout-head', 'rollout-facts', 'rollout-graphs', 'rollout-slots', 'rollout-moments'] },
@@ -154,5 +153,7 @@ async function ownLogsModel (asked: Asked) {
 }
 
 function dialogsModel ({ deck, can }: Asked) {
-  return { places: placesOf({ deck, can }), alarms: ALARMS, isFromGit: Boolean(deck.snapshot().release?.git) }
+  return { places: placesOf({ deck, can }), alarms: ALARMS,
+    settings: Object.fromEntries(deck.settings.list().map(({ name, value }) => [name, value])),
+    isFromGit: Boolean(deck.snapshot().release?.git) }
 }

@@ -14,12 +14,14 @@ type Deck = Pick<WholeDeck, 'snapshot' | 'vitals'>
 type History = Pick<import('../../db/history.ts').History, 'page'>
 type Span = { sinceMs: number, untilMs: number }
 
-export const STRIP_BOX = Object.freeze({ width: 600, height: 36 })
-
 const BINS = 60
-const MARK_HEIGHT = 6
+/** The load has so much of the height: marks and their labels are above it. */
+const LOAD_PERCENT = 66
+/** On a small screen a label takes the room of a bin for each character, and of so many more. */
+const LABEL_MARGIN = 3
 const HOUR_MS = 3_600_000
-const DEFAULT_MS = 3 * HOUR_MS
+/** The shortest one that has all that was measured. */
+const LENGTHS_MS = [HOUR_MS / 4, HOUR_MS, 3 * HOUR_MS] as const
 const LEAST_MS = HOUR_MS / 2
 /** So much is shown around a chosen time. */
 const AROUND = 4
@@ -46,31 +48,34 @@ export function timeStrip (
 ) {
   const now = clock()
   const chosen = spanIn(params, now)
-  const window = windowOf(chosen, now)
   const isProgram = runsProgram(deck.snapshot())
-  const load = loadIn(deck, window, { isProgram, now })
+  const load = (span: Span) => loadIn(deck, span, { isProgram, now })
+  const window = chosen ? around(chosen, now) : newest(now, load)
   const events = readOr(
     () =>
       history.page({ type: Object.keys(MARKS), since: window.sinceMs, until: window.untilMs, limit: MAX_EVENTS }).items,
     []
   )
   const eventsByBin = Map.groupBy(events, ({ at }) => binOf(Date.parse(at), window))
-  const most = Math.max(1, ...load.map((value) => value ?? 0))
+  const values = load(window)
+  const most = Math.max(1, ...values.map((value) => value ?? 0))
   const binMs = (window.untilMs - window.sinceMs) / BINS
-  return { box: STRIP_BOX, window: isoOf(window), label: `${isProgram ? 'CPU' : 'Requests'}: press a time to see it`,
+  const marks = Array.from({ length: BINS }, (_, index) => markOf(eventsByBin.get(index) ?? []))
+  return { labels: labelsOf(marks), window: isoOf(window),
+    label: `${isProgram ? 'CPU' : 'Requests'}: press a time to see it`,
     chosen: chosen &&
       { ...isoOf(chosen), release: releaseThen(history, chosen.untilMs), said: marksText(events.filter(isIn(chosen))),
         holds: PAGES_OF_TIME.some((page) => page.test(path)) },
     query: chosen ? `?${new URLSearchParams(isoOf(chosen))}` : '', back: urlWith(path, params, null),
     refresh: `/time-strip?${new URLSearchParams({ ...Object.fromEntries(params), path })}`,
-    bins: load.map((value, index) => {
+    bins: values.map((value, index) => {
       const span = { sinceMs: Math.round(window.sinceMs + index * binMs),
         untilMs: Math.round(window.sinceMs + (index + 1) * binMs) }
       const inside = eventsByBin.get(index) ?? []
-      const tone = Object.entries(MARKS).find(([type]) => inside.some((event) => event.type === type))?.[1].tone ?? null
-      const height = value === null ? 0 : Math.max(1, (STRIP_BOX.height - MARK_HEIGHT - 2) * value / most)
-      return { x: index * STRIP_BOX.width / BINS, width: STRIP_BOX.width / BINS, height: Math.round(height * 10) / 10,
-        tone, isChosen: chosen !== null && span.sinceMs < chosen.untilMs && span.untilMs > chosen.sinceMs,
+      const height = value === null ? 0 : Math.max(2, LOAD_PERCENT * value / most)
+      return { x: index * 100 / BINS, width: 100 / BINS, height: Math.round(height * 10) / 10,
+        tone: marks[index]?.tone ?? null,
+        isChosen: chosen !== null && span.sinceMs < chosen.untilMs && span.untilMs > chosen.sinceMs,
         title: [`${isoOf(span).since.slice(11, 19)} UTC`, loadText(value, isProgram), marksText(inside)].filter(Boolean)
           .join(', '), url: urlWith(path, params, span) }
     }) }
@@ -82,8 +87,15 @@ export function spanIn (params: URLSearchParams, now: number): Span | null {
   return sinceMs < untilMs && sinceMs < now ? { sinceMs, untilMs: Math.min(untilMs, now) } : null
 }
 
-function windowOf (chosen: Span | null, now: number): Span {
-  if (chosen === null) return { sinceMs: now - DEFAULT_MS, untilMs: now }
+function newest (now: number, load: (span: Span) => (number | null)[]): Span {
+  const spans = LENGTHS_MS.map((ms) => ({ sinceMs: now - ms, untilMs: now }))
+  const [last] = spans.slice(-1)
+  const first = load(last).findIndex((value) => value !== null)
+  const knownMs = (BINS - first) / BINS * (now - last.sinceMs)
+  return first < 0 ? spans[0] : spans.find(({ sinceMs }) => now - sinceMs >= knownMs) ?? last
+}
+
+function around (chosen: Span, now: number): Span {
   const lengthMs = Math.max(LEAST_MS, AROUND * (chosen.untilMs - chosen.sinceMs))
   const untilMs = Math.min(now, (chosen.sinceMs + chosen.untilMs + lengthMs) / 2)
   return { sinceMs: untilMs - lengthMs, untilMs }
@@ -107,6 +119,34 @@ function loadIn ({ vitals }: Deck, window: Span,
     bin.count++
   }
   return sums.map(({ sum, count: known }) => known === 0 ? null : sum / known)
+}
+
+/** Of what happened in a bin, the worst. */
+function markOf (events: DeckEvent[]) {
+  const rank = Object.keys(MARKS).findIndex((type) => events.some((event) => event.type === type))
+  if (rank < 0) return null
+  const [type, mark] = Object.entries(MARKS)[rank]
+  const ofType = events.filter((event) => event.type === type)
+  const { from, to } = Object(ofType[0].detail)
+  // Only unplanned ones are marked.
+  const name = type === 'rollout.succeeded' ? (to && to !== from ? String(to) : 'restart') : mark.one
+  return { rank, tone: mark.tone,
+    label: name.replace('unplanned ', '') + (ofType.length > 1 ? ` ×${ofType.length}` : '') }
+}
+
+/** The worst first, as far as there is room for them. */
+function labelsOf (marks: ReturnType<typeof markOf>[]) {
+  const all = marks.flatMap((mark, index) => {
+    if (!mark) return []
+    const room = mark.label.length + LABEL_MARGIN
+    const isLeft = index + room > BINS
+    return { ...mark, isLeft, from: isLeft ? index - room : index, to: isLeft ? index : index + room,
+      x: (isLeft ? index : index + 1) * 100 / BINS }
+  })
+  const kept: typeof all = []
+  for (const each of all.toSorted((one, other) => one.rank - other.rank))
+    if (kept.every(({ from, to }) => each.to < from || each.from > to)) kept.push(each)
+  return kept
 }
 
 function binOf (ms: number, { sinceMs, untilMs }: Span): number {

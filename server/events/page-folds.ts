@@ -30,6 +30,7 @@ const OTHERS: Readonly<Record<string, [one: string, many: string]>> = Object.fre
   'job.succeeded': ['job run succeeded', 'job runs succeeded'],
   'access.used': ['use of access', 'uses of access']
 })
+const ROLLOUT_ENDS: readonly string[] = Object.freeze(['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'])
 /** Sign-ins would crowd out what else happens. Their row says who it was. */
 const SIGN_IN = 'access.signed-in'
 const MAX_NAMED = 3
@@ -71,6 +72,24 @@ export function foldEvents<E extends ShownEvent> (events: E[]): Row<E>[] {
     at += run.length
   }
   return rows
+}
+
+/**
+ * Leaves out what the end of a rollout tells, and what the card of the one that runs shows, as long as nothing went
+ * wrong. `runningSince`: null: none runs.
+ */
+export function withoutRoutineOfRollouts<E extends ShownEvent> (events: E[], runningSince: string | null): E[] {
+  const ends = events.filter(({ type }) => ROLLOUT_ENDS.includes(type))
+  const spans = ends.map(({ rollout, at, detail }) => ({ rollout, since: String(detail?.startedAt), until: at }))
+  if (runningSince !== null) spans.push({ rollout: NaN, since: runningSince, until: '~' })
+  return events.filter((event) =>
+    ends.includes(event) ||
+    !spans.some(({ rollout, since, until }) =>
+      event.at >= since && event.at <= until &&
+      (isRoutineEvent(event) || event.type === 'release.created' ||
+        (event.rollout === rollout && event.type.startsWith('rollout.')))
+    )
+  )
 }
 
 /** @returns where the routine events end that begin here, or the one event that is none */

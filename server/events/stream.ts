@@ -1,4 +1,4 @@
-import type { Event } from '../api/shapes.ts'
+import type { Event, Run } from '../api/shapes.ts'
 
 /** A fact about the cluster, past tense. Fields that do not apply are null. */
 export type DeckEvent =
@@ -17,8 +17,9 @@ export type Detail = { [name: string]: unknown, id?: number, kind?: string, from
   steps?: { slot: number, state: string }[], changes?: { name: string, to: unknown }[], holders?: { name: string }[],
   crash?: number, crashGroup?: number, errorName?: string, hint?: string, stack?: string, lastLines?: string[],
   endedRequests?: number, endedConnections?: number, stalledRequests?: number, library?: string, job?: string | null,
-  command?: string | null, dueAt?: string | null, hasTerminal?: boolean, missed?: number, lateMs?: number,
-  delayMs?: number, backMs?: number, since?: string, lost?: number | null, notice?: number, member?: string }
+  command?: string | null, git?: string, stage?: Run['stage'], dueAt?: string | null, hasTerminal?: boolean,
+  missed?: number, lateMs?: number, delayMs?: number, backMs?: number, since?: string, lost?: number | null,
+  notice?: number, member?: string }
 
 export type NewEvent = Partial<Omit<DeckEvent, 'id' | 'at' | 'detail'>> & { type: string, detail?: object | null }
 /** Whoever takes events. */

@@ -2,6 +2,7 @@ import { attachCommand } from '../cluster/command-attached.ts'
 import { DeckError, isErrorCode } from '../errors.ts'
 import { lend, type Loan } from '../system/loan.ts'
 import { SHELL_VARIABLE } from '../system/own-variables.ts'
+import { withoutUrlSecrets } from '../system/without-url-secrets.ts'
 import { isAlive, type ProcessIdentity } from '../system/process-identity.ts'
 import { runSteps, type Steps } from './run-steps.ts'
 import type { Run } from '../../db/job-runs.ts'
@@ -13,9 +14,10 @@ type StepsOrder = { name: string, git?: string, option: string, timeoutMs: numbe
 /** The longest that a Node timer can wait. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 const LOOK_EVERY_MS = 50
+const MAX_STAGE_CHARS = 200
 
 /** Commands in the folder of the current release, with the variables of its workers. */
-export function createCommands ({ current, place, events, dataFolder, run }: JobServices, runs: Runs) {
+export function createCommands ({ current, place, events, dataFolder, run, hide, now }: JobServices, runs: Runs) {
   /** Variables that nobody has taken yet. */
   const loans: Set<Loan> = new Set()
   let isClosed = false
@@ -55,12 +57,7 @@ export function createCommands ({ current, place, events, dataFolder, run }: Job
     runSteps: (order: StepsOrder): Run => beginSteps(order).view,
 
     /** The newest run that builds a commit. Returns null: none does. */
-    building (): { run: number, git: string, startedAt: string, actor: string } | null {
-      const newest = runs.all().findLast(({ order }) => order.git !== undefined)
-      return newest
-        ? { run: newest.id, git: String(newest.order.git), startedAt: newest.view.startedAt, actor: newest.order.actor }
-        : null
-    },
+    building: (): Run | null => runs.all().findLast(({ order }) => order.git !== undefined)?.view ?? null,
 
     /**
      * The same, for somebody who waits for it.
@@ -104,11 +101,17 @@ export function createCommands ({ current, place, events, dataFolder, run }: Job
         runSteps({ ...shared, name, option, run, onStep: (step, pid) =>
           events.publish({ type: 'job.step', actor, pid, message: step.name,
             detail: { run: id, job: null, command: name } }), async steps (tools) {
+          const tell = (line: string) => {
+            tools.tell(line)
+            const stage = { name: hide(withoutUrlSecrets(line)).replace(/^\$ /, '').slice(0, MAX_STAGE_CHARS),
+              startedAt: new Date(now()).toISOString() }
+            Object.assign(Object(runs.find(id)?.view), { stage })
+          }
           const before = () =>
             runs.all().find((other) => other.order.hasSteps && other.id < id)
-          if (before()) tools.tell(`waiting for the end of run ${before()?.id}`)
+          if (before()) tell(`waiting for the end of run ${before()?.id}`)
           while (before()) await tools.pause(LOOK_EVERY_MS)
-          return await steps(tools)
+          return await steps({ ...tools, tell })
         } }))
   }
 

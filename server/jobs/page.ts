@@ -6,7 +6,6 @@ import type { Deck } from '../deck.ts'
 type Jobs = Deck['jobs']
 
 const SHOWN_RUNS = 30
-const SHOWN_OTHERS = 6
 /** of each job, as a strip */
 const STRIP = 20
 
@@ -39,11 +38,7 @@ export function jobRunModel (
 ) {
   const run = withBadge(jobs.run(Number(id)))
   const job = run.job === null ? null : jobs.list().find(({ name }) => name === run.job) ?? null
-  // How the runs around it ended says whether this one is an exception.
-  const others = job === null
-    ? []
-    : jobs.runs(job.name, { limit: SHOWN_OTHERS }).items.filter((other) => other.id !== run.id).map(withBadge)
-  return { now: now(), run, job, others }
+  return { now: now(), run, job, lastRuns: job ? stripOf(jobs, job.name) : [] }
 }
 
 /** How its last runs ended, oldest first. */

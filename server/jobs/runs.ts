@@ -74,12 +74,13 @@ export function createRuns (services: JobServices, onOver: (job: string) => void
       const entry = follow({ id, order, log, output: outputs.open(id) }, (shared) => start(shared, id, name), { id, job,
         command: shownCommand, state: 'running', cause: null, actor, release, rollout: null, pid: null, dueAt,
         startedAt, finishedAt: null, durationMs: null, code: null, signal: null, reason: null, acknowledgedBy: null,
-        hasTerminal: attached !== null })
+        hasTerminal: attached !== null, git: order.git ?? null, stage: null })
       const { pid } = entry.view
       if (pid !== null && attached === null) children.add(pid)
       kept.keep(id, entry.process.handles)
       events.publish({ type: 'job.started', actor, release, pid, message: name,
-        detail: { job, command: shownCommand, dueAt, ...(attached && { hasTerminal: true }) } })
+        detail: { job, command: shownCommand, dueAt, ...(attached && { hasTerminal: true }),
+          ...(order.git !== undefined && { git: order.git }) } })
       return entry
     },
 
@@ -202,7 +203,7 @@ export function createRuns (services: JobServices, onOver: (job: string) => void
     const cause = passed ? null : timedOut ? 'timed-out' : endedFor ?? why ?? null
     const message = reason ?? `${name} took ${durationText(durationMs)}`
     const detail = { run: id, job, command: view.command, durationMs, ...(made && { rollout: made.rollout }),
-      ...(output !== '' && { output: output.slice(-MAX_TOLD_CHARS) }) }
+      ...(view.stage && { stage: view.stage }), ...(output !== '' && { output: output.slice(-MAX_TOLD_CHARS) }) }
     if (!attached) outputs.record(id, job, hide(output))
     events.publish({ type, cause, actor, release: made?.release ?? view.release, pid: view.pid, code, signal, message,
       detail })

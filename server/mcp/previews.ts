@@ -36,7 +36,8 @@ const ofRollout = about('/rollouts', (rollout: Rollout) => {
 
 export const PREVIEWS: Readonly<Record<string, PreviewOf>> = Object.freeze({
   startRollout: (api, input) => input.kind === 'restart' ? previewRestart(api) : previewRollout(api, input),
-  deployCommit: (api, input) => previewRollout(api, { kind: 'deploy', ...input }),
+  deployCommit: (api, { commit, ...input }) =>
+    previewRollout(api, { kind: 'deploy', ...input, ...(commit !== undefined && { git: commit }) }),
   restartWorker: ofWorker,
   killWorker: ofWorker,
   setScale: previewScale,

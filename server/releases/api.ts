@@ -29,7 +29,7 @@ export function releaseResources (
           'The answer is a run, whose output can be followed at `/jobs/runs/{id}/stream`. Once it has succeeded, it has the `release` and the `rollout`, which is followed as any other. ' +
           'Without `hooks.build` the request is refused with `build-unconfirmed` and the commands that are guessed, until one such build has succeeded or `guess` is true.',
         role: 'operator', cli: `clusterdeck deploy --git {git} ${STRATEGY_FLAGS}`,
-        form: { next: ({ id }) => `/jobs/runs/${id}` }, body: COMMIT_ORDER, status: 202, location: true,
+        form: { next: ({ id }) => `/deploys#build-${id}` }, body: COMMIT_ORDER, status: 202, location: true,
         problems: ['not-found', 'build-unconfirmed', 'unshared-files', 'invalid-config', 'entry-not-found', 'stopping',
           'upgrade-running', 'secrets-failed'], answer: RUN, async handle ({ body: { guess, ...order }, auth }) {
         const run = await deck.deployCommit({ ...order, isGuessAccepted: guess, actor: auth.actor,

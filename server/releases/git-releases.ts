@@ -20,8 +20,8 @@ type StepTools = { exec: Exec, tell: (line: string) => void, check: () => void, 
 type Plan =
   & Look
   & { build: Build | null, stamp: string }
-/** `isGuessAccepted`: what nobody has configured may be built as the lock file suggests */
-type Wanted = { git: string, isGuessAccepted?: boolean, actor: string, note: string | null }
+/** `commit`: that it is; `isGuessAccepted`: what nobody has configured may be built as the lock file suggests */
+type Wanted = { git: string, commit?: string, isGuessAccepted?: boolean, actor: string, note: string | null }
 
 /** That of hooks.build, where nobody has configured it. */
 const DEFAULT_TIMEOUT_MS = 900_000
@@ -47,7 +47,9 @@ export function createGitReleases (stock: Stock, { commits, maker, launches: { r
   > {
     const where = await commits.where()
     const { spec, home } = where
-    const known = await commits.addressToFetch(wanted.git, where) === null ? await planOf(wanted, where) : null
+    const known = await commits.addressToFetch(wanted.commit ?? wanted.git, where) === null
+      ? await planOf(wanted, where)
+      : null
     await folders.checkShared({ shared: spec.config.releases.shared, home })
     await maker.checkLeftBehind(spec, home)
     return { name: `deploy --git ${wanted.git}`, git: wanted.git, ...limitOf(spec), async make (tools) {
@@ -67,8 +69,8 @@ export function createGitReleases (stock: Stock, { commits, maker, launches: { r
   }
 
   /** @throws {DeckError} not-found, build-unconfirmed */
-  async function planOf ({ git, isGuessAccepted = false }: Wanted, where: Where): Promise<Plan> {
-    const seen = await commits.find(git, where)
+  async function planOf ({ git, commit = git, isGuessAccepted = false }: Wanted, where: Where): Promise<Plan> {
+    const seen = await commits.find(commit, where)
     const build = await commits.buildOf(seen, where)
     commits.checkGuess(build, isGuessAccepted)
     return { ...seen, build, stamp: commits.stampOf(seen, build, where) }

@@ -4,10 +4,12 @@ import { lastRollout } from './api.ts'
 import { blockedReason, runsProgram, toRollout } from '../dashboard/overview.ts'
 import { readOr } from '../dashboard/read-or.ts'
 import { releaseRows } from '../releases/page-list.ts'
+import { buildsIn, toBuildRow } from './page-builds.ts'
 import type { Status } from '../deck.ts'
+import type { KeptRun } from '../jobs/api.ts'
 import type { RolloutView } from '../lifecycle/rollout/record.ts'
 
-/** The page about deploys: one list of what was rolled out, and of the releases that never were. */
+/** The page about deploys: one list of what was rolled out or is built, and of the releases that never were. */
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'crashes' | 'jobs'>
 type History = Pick<import('../../db/history.ts').History, 'rollouts' | 'page'>
 type Release = ReturnType<typeof releaseRows>[number]
@@ -24,22 +26,24 @@ export function deploysModel (
   const isFirstPage = cursor === undefined
   const { items, next } = readOr(() => history.rollouts({ limit: PAGE_SIZE, cursor }), { items: [], next: null })
   const releases = readOr(() => deck.releases.list({ limit: KNOWN }).items, null)
-  return { now: now(), snapshot, blocked: blockedReason(snapshot), lastRollout: lastRollout(deck, history),
-    build: deck.jobs.building(), isFirstPage,
+  const builds = readOr(() => buildsIn(deck.jobs), [])
+  return { now: now(), snapshot, blocked: blockedReason(snapshot), lastRollout: lastRollout(deck, history), isFirstPage,
     rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history, isProgram: runsProgram(snapshot) }) : null,
     isUnreadable: releases === null,
-    deploys: deployRows({ rollouts: items, releases: releaseRows(releases ?? [], snapshot), isFirstPage, snapshot }),
+    deploys: deployRows({ rollouts: items, releases: releaseRows(releases ?? [], snapshot), builds, isFirstPage,
+      snapshot }),
     links: { next: next === null ? null : `/deploys?cursor=${next}`, newest: isFirstPage ? null : '/deploys' } }
 }
 
 /**
  * What was rolled out, newest first, each with its release where that is kept; on the first page the releases too that
- * no rollout has brought.
+ * no rollout has brought, and the builds that no rollout has followed.
  */
-export function deployRows ({ rollouts, releases, isFirstPage, snapshot }: {
+export function deployRows ({ rollouts, releases, builds = [], isFirstPage, snapshot }: {
   /** newest first */
   rollouts: RolloutView[],
   releases: Release[],
+  builds?: KeptRun[],
   isFirstPage: boolean,
   snapshot: Pick<Status, 'rollout'>
 }) {
@@ -48,7 +52,8 @@ export function deployRows ({ rollouts, releases, isFirstPage, snapshot }: {
   let isOvertaken = !isFirstPage
   const deployed = over.map((rollout) => {
     const release = releases.find(({ id }) => id === (rollout.to ?? rollout.from)) ?? null
-    const row = toRow({ rollout, release, isOvertaken, isFirst: release !== null && !shown.has(release.id) })
+    const build = builds.find((each) => each.rollout === rollout.id) ?? null
+    const row = toRow({ rollout, release, build, isOvertaken, isFirst: release !== null && !shown.has(release.id) })
     if (release) shown.add(release.id)
     isOvertaken ||= rollout.state === 'succeeded'
     return row
@@ -56,20 +61,17 @@ export function deployRows ({ rollouts, releases, isFirstPage, snapshot }: {
   const others = isFirstPage
     ? releases.filter(({ id, rollout }) => !shown.has(id) && (rollout === null || rollout === snapshot.rollout?.id))
     : []
-  return [...others.map((release) => toRow({ rollout: null, release, isOvertaken: false, isFirst: true })), ...deployed]
-    .sort((a, b) => Date.parse(b.at) - Date.parse(a.at))
-}
-
-/** Of a release of which no rollout is kept. */
-function standingOf ({ isCurrent, servedAt, inUse }: Release): string {
-  if (isCurrent) return 'Runs since the start'
-  return servedAt !== null ? 'Has served' : inUse ? 'On its way' : 'Not deployed'
+  const lastSuccess = over.find(({ state }) => state === 'succeeded')?.startedAt ?? ''
+  const unfollowed = isFirstPage ? builds.filter(({ state }) => state !== 'succeeded') : []
+  return [...unfollowed.map((build) => toBuildRow(build, build.startedAt < lastSuccess)),
+    ...others.map((release) => toRow({ rollout: null, release, build: null, isOvertaken: false, isFirst: true })),
+    ...deployed].sort((a, b) => Date.parse(b.at) - Date.parse(a.at))
 }
 
 /** `isOvertaken`: a later rollout has succeeded; `isFirst`: no newer row is about this release */
 function toRow (
-  { rollout, release, isOvertaken, isFirst }: { rollout: Rollout | null, release: Release | null, isOvertaken: boolean,
-    isFirst: boolean }
+  { rollout, release, build, isOvertaken, isFirst }: { rollout: Rollout | null, release: Release | null,
+    build: KeptRun | null, isOvertaken: boolean, isFirst: boolean }
 ) {
   const verdict = rollout?.verdicts?.at(-1) ?? null
   const id = release?.id ?? rollout?.to ?? null
@@ -82,8 +84,8 @@ function toRow (
     at: rollout?.finishedAt ?? rollout?.startedAt ?? String(release?.deployedAt ?? release?.createdAt),
     // What is past is no alarm.
     tone: rollout === null || (isOvertaken && rollout.state !== 'succeeded') ? 'idle' : rollout.outcome?.tone ?? 'info',
-    said: rollout || !release ? null : standingOf(release),
     verdict,
+    build,
     figures: verdict && verdict.canary.requests > 0 ? verdict : null
   }
 }

@@ -9,6 +9,8 @@ import type { Axis, Span } from './page-story.ts'
 const GRAPH_BOX = Object.freeze({ width: 400, height: 72 })
 
 const PADDING = 4
+/** Two labels that are closer than this would cover each other. */
+const LABEL_HEIGHT = 15
 /** The interval of lifecycle/rollout/trial.js. */
 const MEASURED_EVERY = '5 s'
 
@@ -24,41 +26,42 @@ const MEASURES: readonly { id: string, name: string, valueOf: (figures: Comparis
   }])
 
 export function graphsOf (rollout: RolloutView,
-  { axis, still, isRunning, isProgram }: { axis: Axis, still: Span[], isRunning: boolean, isProgram: boolean })
+  { axis, still, isProgram }: { axis: Axis, still: Span[], isProgram: boolean })
 {
   const comparisons = rollout.comparisons ?? []
-  const none = whyNoGraphs(rollout, { isRunning, isProgram })
-  const xOf = (ms: number) =>
-    toOneDecimal(GRAPH_BOX.width * Math.min(Math.max((ms - axis.startMs) / axis.lengthMs, 0), 1))
+  const none = whyNoGraphs(comparisons, isProgram)
+  const xOf = placeOn(axis)
   return { none,
-    measurements: comparisons.map(({ at, canary, baseline }) => ({ at, canary: toTexts(canary),
-      baseline: toTexts(baseline) })
-    ),
     bands: still.map(({ startMs, endMs }) => ({ x: xOf(startMs),
       width: Math.max(1, toOneDecimal(xOf(endMs) - xOf(startMs))) })
     ),
     marks: (rollout.verdicts ?? []).map(({ at, passed }) => ({ x: xOf(Date.parse(at)),
       tone: passed === null ? 'warn' : passed ? 'ok' : 'bad' })
-    ), lines: none ? [] : MEASURES.map((measure) => graphOf(measure, comparisons, xOf)) }
+    ), lines: none ? [] : linesOf(rollout, axis) }
+}
+
+/** Each measure of both sides, over that time. */
+export function linesOf ({ comparisons = [], from, to }: Pick<RolloutView, 'comparisons' | 'from' | 'to'>, axis: Axis) {
+  const names = { canary: to === from ? 'new' : to ?? 'new', baseline: to === from ? 'old' : from }
+  return MEASURES.map((measure) => graphOf(measure, { comparisons, names, x: placeOn(axis) }))
+}
+
+function placeOn ({ startMs, lengthMs }: Axis) {
+  return (ms: number) => toOneDecimal(GRAPH_BOX.width * Math.min(Math.max((ms - startMs) / lengthMs, 0), 1))
 }
 
 /** Null: there are some */
-function whyNoGraphs ({ kind, comparisons }: RolloutView,
-  { isRunning, isProgram }: { isRunning: boolean, isProgram: boolean }): string | null
-{
-  if (comparisons?.length) {
-    const hasRequests = comparisons.some(({ canary, baseline }) => canary.requests > 0 || baseline.requests > 0)
-    return isProgram && !hasRequests
-      ? 'Nobody counts the requests of a program in another language. A canary of it is judged by CPU and memory.'
-      : null
-  }
-  if (kind !== 'deploy') return 'Only deploys are compared with the old workers.'
-  if (isRunning) return `No measurement yet: new workers are compared with old ones every ${MEASURED_EVERY}.`
-  return comparisons ? `Too short to compare: figures are taken every ${MEASURED_EVERY}.` : 'No measurements were kept.'
+function whyNoGraphs (comparisons: Comparison[], isProgram: boolean): string | null {
+  if (comparisons.length === 0) return `New workers are compared with old ones every ${MEASURED_EVERY}.`
+  const hasRequests = comparisons.some(({ canary, baseline }) => canary.requests > 0 || baseline.requests > 0)
+  return isProgram && !hasRequests
+    ? 'Nobody counts the requests of a program in another language. A canary of it is judged by CPU and memory.'
+    : null
 }
 
-function graphOf ({ id, name, valueOf, format, least }: typeof MEASURES[number], comparisons: Comparison[],
-  x: (ms: number) => number)
+function graphOf ({ id, name, valueOf, format, least }: typeof MEASURES[number],
+  { comparisons, names, x }: { comparisons: Comparison[], names: { canary: string, baseline: string },
+    x: (ms: number) => number })
 {
   const sides = { canary: comparisons.map(({ canary }) => valueOf(canary)),
     baseline: comparisons.map(({ baseline }) => valueOf(baseline)) }
@@ -74,9 +77,20 @@ function graphOf ({ id, name, valueOf, format, least }: typeof MEASURES[number],
     }))
   const last = { canary: format(sides.canary.at(-1) ?? null), baseline: format(sides.baseline.at(-1) ?? null) }
   const peak = { canary: format(highestOf(sides.canary)), baseline: format(highestOf(sides.baseline)) }
-  return { id, name, max: format(max), last, canary: lineOfSide('canary'), baseline: lineOfSide('baseline'),
+  const labels = labelsOf((['canary', 'baseline'] as const).map((side) => {
+    const value = sides[side].findLast((each) => each !== null) ?? null
+    return { side, text: `${names[side]} ${format(value)}`, y: value === null ? GRAPH_BOX.height : yOf(value) }
+  }))
+  return { id, name, max: format(max), last, labels, canary: lineOfSide('canary'), baseline: lineOfSide('baseline'),
     summary:
       `${name}: new workers ${last.canary} at the end, at most ${peak.canary}; old workers ${last.baseline} at the end, at most ${peak.baseline}` }
+}
+
+/** At the ends of their lines, as far as there is room for both. */
+function labelsOf<L extends { y: number }> (labels: L[]): L[] {
+  const [upper, lower] = labels.toSorted((one, other) => one.y - other.y)
+  const top = Math.min(upper.y, GRAPH_BOX.height - LABEL_HEIGHT - PADDING)
+  return [{ ...upper, y: top }, { ...lower, y: Math.max(lower.y, top + LABEL_HEIGHT) }]
 }
 
 /** @returns for the `d` of SVG paths */
@@ -89,11 +103,6 @@ function lineOf (points: { x: number, y: number | null, isNew: boolean }[]): { p
   }).join('')
   const end = points.findLast(({ y }) => y !== null)
   return { path, end: end ? `M${end.x} ${end.y}h0` : null }
-}
-
-function toTexts ({ workers, requests, errorRate, p99Ms }: Comparison['canary']) {
-  return { workers, requests: requests.toLocaleString('en-US'),
-    errors: formatPercent(errorRate === null ? null : errorRate * 100), p99: formatLatency(p99Ms) }
 }
 
 function highestOf (values: (number | null)[]) {

@@ -27,6 +27,8 @@ export async function previewModel (
   return {
     now: now(),
     refs,
+    // What is confirmed is what is shown: a branch may lead to another commit by then.
+    commit: wanted.git === undefined ? null : preview.release?.git?.commit ?? null,
     // The form asks for a confirmation in place of this refusal.
     guess: preview.build?.isGuess && (isUnconfirmed || guess)
       ? { text: preview.build.text, isAccepted: !isUnconfirmed }

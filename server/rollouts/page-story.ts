@@ -10,7 +10,7 @@ export type Axis = { startMs: number, endMs: number, lengthMs: number }
 /** wall time, ms */
 export type Span = { state: 'paused' | 'held', startMs: number, endMs: number }
 /** in units of the box */
-type Bar = { kind: string, x: number, width: number, title: string }
+type Bar = { kind: string, x: number, width: number, ms: number, title: string }
 
 /** The box of a bar in its own units; the browser stretches it to the room that there is. */
 const BAR_BOX = Object.freeze({ width: 1000, height: 10 })
@@ -85,9 +85,11 @@ function toneOfVerdict (passed: boolean | null) {
 
 export function slotsOf (rollout: RolloutView, { axis, still }: { axis: Axis, still: Span[] }) {
   const bands = still.map((span) => barOf('still', span, axis, span.state))
-  return rollout.steps.map((step) => ({ slot: step.slot, bands,
-    bars: phasesOf(step, axis).map(({ kind, span, title }) => barOf(kind, span, axis, title)), facts: factsOf(step) })
-  )
+  return rollout.steps.map((step) => {
+    const bars = phasesOf(step, axis).map(({ kind, span, title }) => barOf(kind, span, axis, title))
+    return { slot: step.slot, bands, bars,
+      facts: bars.flatMap(({ kind, title, ms }) => kind === 'ready' && ms < NOTABLE_MS ? [] : [title]) }
+  })
 }
 
 function barOf (kind: string, { startMs, endMs }: Omit<Span, 'state'>, { startMs: originMs, lengthMs }: Axis,
@@ -95,8 +97,8 @@ function barOf (kind: string, { startMs, endMs }: Omit<Span, 'state'>, { startMs
 {
   const x = clamp(BAR_BOX.width * (startMs - originMs) / lengthMs, 0, BAR_BOX.width - MIN_WIDTH)
   const width = clamp(BAR_BOX.width * (endMs - startMs) / lengthMs, MIN_WIDTH, BAR_BOX.width - x)
-  return { kind, x: Math.round(x), width: Math.round(width),
-    title: `${name}: ${formatExactDuration(Math.max(0, endMs - startMs))}` }
+  const ms = Math.max(0, endMs - startMs)
+  return { kind, x: Math.round(x), width: Math.round(width), ms, title: `${name}: ${formatExactDuration(ms)}` }
 }
 
 function phasesOf (step: Step, axis: Axis): { kind: string, span: Omit<Span, 'state'>, title: string }[] {
@@ -104,13 +106,11 @@ function phasesOf (step: Step, axis: Axis): { kind: string, span: Omit<Span, 'st
   if (!startedAt) return []
   const isStopFirst = oldGoesFirst(step)
   const phases: [string, string, string | null | undefined][] = [
-    isStopFirst
-      ? ['draining', 'old worker drained', startedAt]
-      : ['starting', readyAt === undefined ? 'took' : 'started', startedAt],
-    ['starting', 'started', isStopFirst ? drainedAt : null],
-    ['ready', step.isCanary ? 'canary' : 'ready, waited', readyAt],
-    ['draining', 'old worker drained', isStopFirst ? null : promotedAt],
-    ['reverting', 'rolled back', revertingAt]
+    isStopFirst ? ['draining', 'drain', startedAt] : ['starting', 'start', startedAt],
+    ['starting', 'start', isStopFirst ? drainedAt : null],
+    ['ready', step.isCanary ? 'canary' : 'wait', readyAt],
+    ['draining', 'drain', isStopFirst ? null : promotedAt],
+    ['reverting', 'rollback', revertingAt]
   ]
   const marks = phases.flatMap(([kind, title, at]) => at ? [{ kind, title, startMs: Date.parse(at) }] : [])
   return marks.map(({ kind, title, startMs }, index) => {
@@ -120,34 +120,9 @@ function phasesOf (step: Step, axis: Axis): { kind: string, span: Omit<Span, 'st
   })
 }
 
-/** @returns its times in words, oldest first */
-function factsOf (step: Step): string[] {
-  const { state, isCanary, startedAt, readyAt, promotedAt, drainedAt, revertingAt, finishedAt } = step
-  if (!startedAt) return []
-  const took = msBetween(startedAt, finishedAt)
-  if (readyAt === undefined) return took === null ? [] : [`took ${formatExactDuration(took)}`]
-  const waited = msBetween(readyAt, promotedAt)
-  const isStopFirst = oldGoesFirst(step)
-  const drained = msBetween(isStopFirst ? startedAt : promotedAt, drainedAt)
-  const back = msBetween(revertingAt, finishedAt)
-  return [
-    readyAt &&
-    `ready after ${formatExactDuration(msBetween(isStopFirst ? drainedAt ?? startedAt : startedAt, readyAt))}`,
-    waited !== null && waited >= NOTABLE_MS && `${isCanary ? 'canary' : 'waited'} for ${formatExactDuration(waited)}`,
-    drained !== null && `old worker drained in ${formatExactDuration(drained)}`,
-    state === 'failed' && took !== null && !revertingAt && `failed after ${formatExactDuration(took)}`,
-    back !== null && `rolled back in ${formatExactDuration(back)}`
-  ].filter((fact) => typeof fact === 'string')
-}
-
 /** Tells whether the old worker leaves before the new one starts */
 function oldGoesFirst ({ state, promotedAt, drainedAt }: Step): boolean {
   return state === 'stopping' || Boolean(drainedAt && (!promotedAt || drainedAt < promotedAt))
-}
-
-/** @returns ms */
-function msBetween (from: string | null | undefined, to: string | null | undefined): number | null {
-  return from && to ? Math.max(0, Date.parse(to) - Date.parse(from)) : null
 }
 
 function clamp (value: number, least: number, most: number) {

@@ -3,6 +3,7 @@ import { usualOf } from './api-usual-duration.ts'
 import { DeckError } from '../errors.ts'
 import { blockedReason, runsProgram, toRollout } from '../dashboard/overview.ts'
 import { readOr } from '../dashboard/read-or.ts'
+import { buildsIn } from './page-builds.ts'
 import { graphsOf } from './page-graphs.ts'
 import { momentsOf, slotsOf, stillSpansOf } from './page-story.ts'
 import type { RolloutView } from '../lifecycle/rollout/record.ts'
@@ -10,7 +11,7 @@ import type { Powers } from '../dashboard/powers.ts'
 import type { ReleaseView } from '../deck.ts'
 
 /** The page of one rollout: who started it, what happened when, and what the judge measured. */
-type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases'>
+type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'jobs'>
 type History = Pick<import('../../db/history.ts').History, 'rollout' | 'rolloutDurations' | 'page'>
 type Asked = { deck: Deck, history: History, id: string, now: () => number, can?: Powers }
 
@@ -62,14 +63,13 @@ function storyOf (rollout: RolloutView,
   const moments = momentsOf(rollout, still)
   return { rollout: isRunning ? toRollout(rollout, { history, isProgram }) : { ...toRollout(rollout), controls: [] },
     isRunning, who: whoOf(rollout), release: releaseOf(deck, rollout.to),
+    build: readOr(() => buildsIn(deck.jobs), []).find((build) => build.rollout === rollout.id) ?? null,
     compareUrl: rollout.to !== null && rollout.from !== rollout.to
       ? `/releases/${rollout.to}/compare?from=${rollout.from}`
-      : null, took: { ms: isRunning ? null : endMs(rollout), usual, ratio: ratioOf(endMs(rollout), usual) },
-    verdict: verdictOf(rollout, isProgram),
+      : null, took: { ms: isRunning ? null : endMs(rollout), usual },
     stillAs: Array.from(new Set(still.map(({ state }) => state))).sort().reverse().join(' or '),
-    pausedMs: still.reduce((sum, span) => sum + span.endMs - span.startMs, 0), slowest: slowestOf(rollout), axis,
-    moments, slots: slotsOf(rollout, { axis, still }),
-    graphs: graphsOf(rollout, { axis, still, isRunning, isProgram }) }
+    pausedMs: still.reduce((sum, span) => sum + span.endMs - span.startMs, 0), axis, moments,
+    slots: slotsOf(rollout, { axis, still }), graphs: graphsOf(rollout, { axis, still, isProgram }) }
 }
 
 /**
@@ -94,12 +94,6 @@ function endMs ({ startedAt, finishedAt }: RolloutView): number | null {
   return finishedAt === null ? null : Math.max(0, Date.parse(finishedAt) - Date.parse(startedAt))
 }
 
-/** @returns how many times the usual */
-function ratioOf (tookMs: number | null, usual: ReturnType<typeof usualOf>): number | null {
-  if (tookMs === null || usual === null || usual.tookMs === 0) return null
-  return Math.round(10 * tookMs / usual.tookMs) / 10
-}
-
 function whoOf ({ actor, client }: RolloutView): string {
   if (Object.hasOwn(ACTORS, actor)) return `by ${ACTORS[actor]}`
   return client ? `by ${actor}, ${CLIENTS[client]}` : `by ${actor}`
@@ -108,21 +102,4 @@ function whoOf ({ actor, client }: RolloutView): string {
 /** Null: it is no longer kept */
 function releaseOf (deck: Deck, id: string | null): ReleaseView | null {
   return id === null ? null : readOr(() => deck.releases.get(id), null)
-}
-
-/** @returns the last verdict of the judge */
-function verdictOf ({ kind, verdicts = [], strategy }: RolloutView, isProgram: boolean) {
-  const last = verdicts.at(-1)
-  if (!last) return { label: kind === 'deploy' ? 'none' : 'not judged', tone: 'idle' }
-  const isShort = isProgram || last.canary.requests >= strategy.limits.minRequests
-  if (last.passed === null) return { label: isShort ? 'too short a time' : 'too few requests', tone: 'warn' }
-  return last.passed ? { label: 'passed', tone: 'ok' } : { label: 'failed', tone: 'bad' }
-}
-
-/** @returns which worker took longest to get ready */
-function slowestOf ({ steps }: RolloutView): { slot: number, ms: number } | null {
-  const waits = steps.flatMap(({ slot, startedAt, readyAt }) =>
-    startedAt && readyAt ? [{ slot, ms: Math.max(0, Date.parse(readyAt) - Date.parse(startedAt)) }] : []
-  )
-  return waits.toSorted((a, b) => b.ms - a.ms)[0] ?? null
 }

@@ -34,9 +34,7 @@ export function previewFacts (preview: Preview, formatDuration: (ms: number) => 
       ? 'no earlier one of this size'
       : last.map(({ rollout, state, tookMs }) => `rollout ${rollout} ${state} in ${formatDuration(tookMs)}`).join(
         ', '
-      )], ['Entry', release && release.entry], ['Folder',
-    release && `${release.source ?? release.path} (${release.mode})`], ['Node options',
-    release && countText(release.nodeOptions)], ['Arguments', release && countText(release.arguments)], ['Hooks',
+      )], ['Folder', release && `${release.source ?? release.path} (${release.mode})`], ['Hooks',
     release && (release.hooks.join(', ') || null)]]
   return facts.flatMap(([name, value]) => value === null ? [] : [{ name, value }])
 }
@@ -59,10 +57,6 @@ function memoryText ({ extraWorkers, extraBytes }: Preview['plan']) {
   return `about ${formatBytes(extraBytes)} more meanwhile, for ${
     extraWorkers === 1 ? 'one worker' : `up to ${extraWorkers} workers`
   } beside the old ones`
-}
-
-function countText (count: number) {
-  return count === 0 ? null : `${count}, not shown`
 }
 
 function changedText ({ changed }: Preview) {

@@ -71,7 +71,8 @@ test('the page says what has failed first, and what a program has written is no 
   assert.match(page, /title="0 3 \* \* \*">every day at 03:00 UTC<\/span>/)
   await deck.jobs.runNow('reindex', { actor: 'ada' })
   await deck.jobs.commands[1].finish()
-  assert.match(await pageOf(`/jobs/runs/${id}`), /Other runs of reindex[^]*Succeeded[^]*Run \d+</)
+  assert.match(await pageOf(`/jobs/runs/${id}`),
+    /Last runs<[^]*aria-label="Failed [^"]*took 2\.1 s"[^]*aria-label="Succeeded /)
 })
 
 test('a job that fails is in the health of its app, on its pages and in the metrics, until it is acknowledged', async (t) => {

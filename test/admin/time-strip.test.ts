@@ -28,6 +28,7 @@ test('load and what happened stand above the pages of an app, and a time that is
   assert.match(now,
     /href="\/crashes\?state=all&amp;since=[^"]*&amp;until=[^"]*" aria-label="[^"]*1 unplanned restart, 1 rollout"/)
   assert.match(now, /class="mark tone-bad"/)
+  assert.match(now, /<text class="tone-bad[^>]*>restart<\/text>/)
   assert.doesNotMatch(now, /Back to now/)
 
   const span = `since=${iso(beganAt)}&until=${iso(beganAt + 5 * 60_000)}`
@@ -45,6 +46,33 @@ test('load and what happened stand above the pages of an app, and a time that is
   const nonsense = (await visit('/?since=x&until=%3Cb%3E')).text
   assert.match(nonsense, /id="time-strip"/)
   assert.doesNotMatch(nonsense, /Back to now<\/a>|until=<b>/)
+})
+
+test('the strip is as long as what was measured, and of marks that are close the worst has its label', async (t) => {
+  const { deck, clock, visit } = await startAdmin(t)
+  clock.advance(Math.floor(Date.now() / 1000) * 1000 - clock.now())
+  const lengthOf = async () => {
+    const [, since] = /class="time-ends fine"><time[^>]* datetime="([^"]+)"/.exec((await visit('/deploys')).text) ?? []
+    return (clock.now() - Date.parse(String(since))) / 60_000
+  }
+  assert.equal(await lengthOf(), 15)
+  for (let n = 0; n < 60; n++) {
+    deck.vitals.accept(1, 1, report({ latenciesMs: [5] }))
+    deck.vitals.turn(clock.now() / 1000)
+    clock.advance(1000)
+  }
+  deck.events.publish({ type: 'rollout.succeeded', rollout: 1,
+    detail: { id: 1, kind: 'deploy', state: 'succeeded', from: 'r6', to: 'r7', startedAt: iso(clock.now()),
+      finishedAt: iso(clock.now()), done: true, steps: [] } })
+  assert.match((await visit('/deploys')).text, /<text class="tone-info[^>]*>r7<\/text>/)
+  deck.events.publish({ type: 'worker.restarted', cause: 'crash', slot: 1 })
+  const { text } = await visit('/deploys')
+  assert.match(text, /<text class="tone-bad/)
+  assert.doesNotMatch(text, /<text class="tone-info/)
+  clock.advance(40 * 60_000)
+  assert.equal(await lengthOf(), 60)
+  clock.advance(HOUR_MS)
+  assert.equal(await lengthOf(), 180)
 })
 
 test('the strip is loaded anew by itself, for the page that it stands on', async (t) => {

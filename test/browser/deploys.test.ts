@@ -27,7 +27,7 @@ rareTest(
     await page.getByText('No deploys yet').waitFor()
 
     await deploy()
-    await page.locator('#rollout', { hasText: 'The canary serves beside the old workers' }).waitFor()
+    await page.locator('#rollout', { hasText: 'canary for another' }).waitFor()
     assert.equal(await page.locator('#rollout-title').innerText(), 'Running a canary of r2')
     await page.locator('#rollout .step', { hasText: 'Canary' }).waitFor()
     await page.getByRole('button', { name: 'Pause' }).click()
@@ -45,7 +45,7 @@ rareTest(
       ['Rollout started', 'Canary of 1 of 2 slots for a minute', 'Rollout paused', 'Rollout resumed',
         'Rollout rolling back', 'Rolled back']
     )
-    assert.match(await page.locator('#slot-story-1').innerText(), /canary · ready after .* · rolled back in/)
+    assert.match(await page.locator('#slot-story-1').innerText(), /start: .* · canary: .* · rollback: /)
     await page.goto(`${deck.adminUrl}/deploys`)
     await untilLive(page)
     assert.match(await page.locator('#rollout-1').innerText(), /Aborted by the owner's token/)
@@ -121,7 +121,7 @@ rareTest('the dialog of a deploy shows what it would do, and waits for nothing b
   assert.deepEqual(page.problems, [])
 })
 
-test('a branch is chosen, its guessed build confirmed and deployed by the dialog, and the page of the build leads to its rollout', async (t) => {
+test('a tag is chosen, its guessed build confirmed and deployed by the dialog as the commit that was shown, and its row leads to the output', async (t) => {
   const { deck, ask, repository } = await startApp(t)
   repository.git('branch', 'faster')
   const commit = repository.commit(versionOf('two'), 'Second')
@@ -148,6 +148,8 @@ test('a branch is chosen, its guessed build confirmed and deployed by the dialog
   await dialog.getByLabel('Branch, tag or commit').fill('v2')
   await dialog.getByLabel('Note').focus()
   await dialog.getByText(`${commit.slice(0, 10)} on main “Second” by Ada`).waitFor()
+  repository.commit(versionOf('three'), 'Third')
+  repository.git('tag', '-f', 'v2')
   await dialog.getByText('As a command').click()
   await dialog.getByText('clusterdeck deploy --git v2 --note \'by the page\'').waitFor()
   assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
@@ -157,11 +159,13 @@ test('a branch is chosen, its guessed build confirmed and deployed by the dialog
 
   await dialog.getByLabel('Build it with npm ci, then npm run build').check()
   await dialog.getByRole('button', { name: 'Deploy' }).click()
-  await page.getByRole('heading', { name: 'deploy --git v2 Running' }).waitFor()
+  await page.waitForURL(/\/deploys#build-\d+$/)
+  await page.locator('#rollout-1').getByText('Succeeded').waitFor()
+  assert.match(await page.locator('#rollout-1').innerText(), /by the page[^]*by the owner's token/)
+  await page.locator('#rollout-1').getByRole('link', { name: /^Built in/ }).click()
   await page.getByText('built two').waitFor()
   await page.getByRole('link', { name: 'Rollout 1' }).click()
   await page.getByRole('heading', { name: 'Deploy of r2 succeeded' }).waitFor()
-  assert.match(await page.locator('#main').innerText(), /by the owner's token[^]*by the page/)
   assert.equal(await ask(), 'two')
   assert.deepEqual(page.problems, [])
 })

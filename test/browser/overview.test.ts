@@ -6,6 +6,7 @@ import { useBrowser } from '../support/browser.ts'
 import { markPage, startDashboard, visit } from '../support/dashboard.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
+import { until } from '../support/until.ts'
 import type { WorkerRow } from '../../server/deck.ts'
 import type { NewEvent } from '../../server/events/stream.ts'
 import type { Parts } from '../support/fake.ts'
@@ -58,7 +59,7 @@ test('deploys by keyboard alone, and shows the progress while buttons wait with 
   await page.keyboard.type('faster totals')
   await page.keyboard.press('Enter')
 
-  await page.locator('#rollout').getByRole('heading', { name: 'Deploying r2' }).waitFor()
+  await page.locator('#rollout').getByRole('heading', { name: 'Deploy of r2' }).waitFor()
   assert.equal(await page.getByRole('dialog').count(), 0)
   assert.deepEqual(dashboard.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'faster totals',
     actor: 'the owner\'s token', client: 'dashboard' }])
@@ -95,15 +96,62 @@ rareTest('the outcome of a rollout stays, with its reason, over a reload', async
   await page.reload()
   await page.locator('#rollout').getByText('worker 3 (slot 1) was not ready within 30 s').waitFor()
   assert.equal(await page.locator('#open-deploy').getAttribute('aria-disabled'), null)
+})
 
-  // What the viewer opened stays open while the page goes on changing.
-  await page.locator('#rollout summary').press('Enter')
-  await page.locator('#step-1-2').waitFor()
-  dashboard.setWorker(1, { restarts: 5 })
-  dashboard.deck.events.publish({ type: 'rollout.failed', rollout: 1,
-    detail: { ...dashboard.history.rollout(1), reason: 'another reason' } })
-  await page.locator('#rollout').getByText('another reason').waitFor()
-  assert.equal(await page.locator('#step-1-2').isVisible(), true)
+test('the preview of a deploy follows what is typed: one request at a time, the last one wins, and until then it is pale', async (t) => {
+  const { page } = await visit(t, browser)
+  const asked: (string | null)[] = []
+  let [open, most] = [0, 0]
+  let letGo: () => void = () => {}
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  await page.locator('#open-deploy').click()
+  const preview = page.getByRole('region', { name: 'What it will do' })
+  await preview.getByText('2 workers, one at a time').waitFor()
+  await page.route('**/deploys/preview?*', async (route) => {
+    asked.push(new URL(route.request().url()).searchParams.get('strategy.canary.workers'))
+    most = Math.max(most, ++open)
+    await held
+    open--
+    await route.continue()
+  })
+  const field = page.getByRole('dialog').getByLabel('Canary workers')
+  await field.fill('1')
+  await until(() => asked.length === 1, 'the request for 1')
+  await field.fill('12')
+  await field.fill('128')
+  assert.equal(await preview.getAttribute('aria-busy'), 'true')
+  letGo()
+  await until(() => asked.length === 2, 'the request for 128')
+  await page.locator('#deploy-preview:not([aria-busy])').waitFor()
+  assert.deepEqual([asked, most], [['1', '128'], 1])
+})
+
+test('what the viewer opened stays open while the page goes on changing', async (t) => {
+  const { dashboard, page } = await visit(t, browser, '/deploys')
+  const { jobs } = dashboard.deck
+  const { id } = jobs.runSteps({ name: 'deploy --git main', git: 'main', option: 'hooks.build.timeoutMs',
+    timeoutMs: 60_000, actor: 'ada', async steps ({ exec, tell }) {
+    tell('$ npm ci')
+    await exec({ name: 'npm ci', command: ['npm', 'ci'], cwd: '/', env: {} })
+  } })
+  const row = page.locator(`#build-${id}`)
+  await row.getByText('Building').waitFor()
+  await row.getByText('npm ci ·').waitFor()
+  jobs.commands[0].write('lost connection\n')
+  await row.getByText('lost connection').waitFor()
+  await row.locator('summary').press('Enter')
+  await row.getByText('lost connection').waitFor({ state: 'hidden' })
+  await jobs.commands[0].finish({ code: 1 })
+  await row.getByText('npm ci exited with code 1', { exact: true }).waitFor()
+  assert.equal(await row.locator('details').getAttribute('open'), null)
+  await row.locator('summary').press('Enter')
+  dashboard.deck.events.publish({ type: 'config.changed', actor: 'ada' })
+  dashboard.deck.set({ desiredWorkers: 7 })
+  await page.locator('#open-scale[data-fill-workers="7"]').waitFor()
+  assert.equal(await row.getByText('lost connection').isVisible(), true)
+  assert.deepEqual(await page.audit(), [])
 })
 
 rareTest('Escape and Cancel close a dialog without effect and give the focus back', async (t) => {

@@ -114,8 +114,7 @@ const TASKS: [string, number, (hand: Hand) => Promise<unknown>][] = [['is it wel
   await page.locator('#log-mark').waitFor()
   await page.getByText('GET /cart 200 5 ms').first().waitFor()
 }], ['who restarted all', 0,
-  ({ page }) =>
-    page.locator('#recent li', { hasText: 'Restart of all workers started' }).getByText('by grace').waitFor()], [
+  ({ page }) => page.locator('#recent li', { hasText: 'Restart of all workers' }).getByText('by grace').waitFor()], [
   'which function eats CPU',
   3,
   async ({ page, press, shop: { deck: { diagnostics: { items } } } }) => {
@@ -160,12 +159,12 @@ const TASKS: [string, number, (hand: Hand) => Promise<unknown>][] = [['is it wel
   await press(page.getByRole('button', { name: 'Rolling deploy' }))
   await page.getByLabel('Canary workers').fill('1')
   await press(page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }))
-  await page.locator('#rollout').getByText('Deploying r2').waitFor()
+  await page.locator('#rollout').getByText('Deploy of r2').waitFor()
   assert.equal(settle(shop).strategy.canary.workers, 1)
 }], ['take it back', 2, async ({ page, press, shop }) => {
   await press(page.getByRole('button', { name: 'Roll back to r4' }))
   await press(page.getByRole('dialog').getByRole('button', { name: 'Roll back', exact: true }))
-  await page.locator('#rollout').getByText(/Rolling back/).first().waitFor()
+  await page.locator('#rollout').getByText(/Rollback to r\d/).first().waitFor()
   assert.equal(settle(shop).kind, 'rollback')
 }], ['deploy to all hosts', 3, async ({ page, press }) => {
   await press(page.getByRole('link', { name: 'Fleet' }))

@@ -169,6 +169,37 @@ test('a held deploy stands still: nothing of its card ticks, and what it asks fo
     assert.match(render(NOW), new RegExp(`id="rollout-${name}" data-dialog="dialog-${name}" data-fill-id="3"`))
 })
 
+test('a canary is drawn beside the old workers, each line by the name of its release', () => {
+  const compared = [1, 2, 3].map((second) => ({ at: `2026-01-02T03:04:0${second}.000Z`,
+    canary: figures({ p99Ms: 10 * second }), baseline: figures({ errorRate: 0.01 }) })
+  )
+  const rollout = aRollout({ state: 'canary', steps: [STEP], comparison: compared[2], comparisons: compared })
+  const { lines, isQuiet } = modelOf({ rollout }).rollout?.beside ?? { lines: [] }
+  assert.deepEqual(lines.map(({ name, labels }) => [name, ...labels.map(({ text }) => text)]), [['5xx', 'r1 1.0%',
+    'r2 0.2%'], ['p99', 'r2 30 ms', 'r1 12 ms']])
+  assert.equal(isQuiet, false)
+  const buttons = views.render('partials/rollout', modelOf({ rollout })).match(/button small (primary|danger)?" type/g)
+  assert.deepEqual(buttons, ['button small primary" type', 'button small " type', 'button small danger" type'])
+})
+
+test('of a deploy that is over its end is the one recent event, but for what went wrong in it', () => {
+  const at = (second: number) => `2026-01-02T03:00:${String(second).padStart(2, '0')}.000Z`
+  const all = [{ type: 'config.changed', at: at(30) }, { type: 'rollout.succeeded', rollout: 3, at: at(20),
+    detail: { startedAt: at(10) } }, { type: 'worker.exited', cause: 'deploy', at: at(18) }, { type: 'worker.exited',
+    cause: 'crash', at: at(16) }, { type: 'worker.ready', at: at(15) }, { type: 'release.created', at: at(11) }, {
+    type: 'rollout.started',
+    rollout: 3,
+    at: at(10)
+  }, { type: 'worker.ready', at: at(5) }]
+  const shownOf = (state: State) =>
+    modelOf({ ...state, past: { page: () => ({ items: all.map((event, id) =>
+      anEvent({ id, ...event })
+    ), next: null }) } }).recent.events.map(({ type, at: when }) => `${type} ${when.slice(17, 19)}`)
+  assert.deepEqual(shownOf({}), ['config.changed 30', 'rollout.succeeded 20', 'worker.exited 16', 'worker.ready 05'])
+  // What a running one does, its card shows.
+  assert.deepEqual(shownOf({ rollout: aRollout({ startedAt: at(4) }) }).at(-1), 'worker.exited 16')
+})
+
 test('two renderings differ in nothing but time that goes on', () => {
   const at = (now: number) => views.fragment('workers', modelOf({}, now))
   assert.notDeepEqual(at(NOW).parts, at(NOW + 3_600_000).parts)

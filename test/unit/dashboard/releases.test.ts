@@ -7,6 +7,7 @@ import { fake, type Parts } from '../../support/fake.ts'
 import { testStates } from '../../support/golden.ts'
 import { seen } from '../../support/seen.ts'
 import { aRollout } from '../../support/snapshots.ts'
+import type { KeptRun } from '../../../server/jobs/api.ts'
 import type { ReleaseView, Status } from '../../../server/deck.ts'
 import type { RolloutView } from '../../../server/lifecycle/rollout/record.ts'
 import type { Seen } from '../../support/event-log.ts'
@@ -29,15 +30,15 @@ const aStatus = (
   fake<Status>({ release: { id: current }, rollout,
     workers: workers.map((release, index) => ({ id: index, pid: index, release })) })
 
-type State = { releases: ReleaseView[], rollouts?: Parts<RolloutView>[], blocked?: string } & Parameters<
-  typeof aStatus
->[0]
+type State =
+  & { releases: ReleaseView[], rollouts?: Parts<RolloutView>[], builds?: KeptRun[], blocked?: string }
+  & Parameters<typeof aStatus>[0]
 
-function show ({ releases, rollouts = [], blocked, ...fields }: State) {
+function show ({ releases, rollouts = [], builds, blocked, ...fields }: State) {
   const status = aStatus(fields)
   return views.render('partials/deploys', {
-    deploys: deployRows({ rollouts: rollouts.map(aRollout), releases: releaseRows(releases, status), isFirstPage: true,
-      snapshot: status }),
+    deploys: deployRows({ rollouts: rollouts.map(aRollout), releases: releaseRows(releases, status), builds,
+      isFirstPage: true, snapshot: status }),
     isFirstPage: true,
     isUnreadable: false,
     rollout: status.rollout,
@@ -61,6 +62,11 @@ const changedInPlace = (kind: 'code' | 'folder' | 'unknown') => ({
 })
 const during = (rollout: Parts<RolloutView>) => ({ rollout, workers: ['r2', 'r2', 'r13'], blocked: 'a rollout runs',
   releases: [aRelease('r13', null, { outcome: null, inUse: true }), aRelease('r2', 12)] })
+const aBuild = (id: number, hour: number, fields: Partial<KeptRun> = {}) =>
+  fake<KeptRun>({ id, job: null, command: 'deploy --git main', git: 'main', state: 'failed', actor: 'ada',
+    startedAt: at(hour), finishedAt: at(hour + 0.01), durationMs: 36_000, rollout: null,
+    stage: { name: 'npm run build', startedAt: at(hour + 0.005) }, reason: 'npm run build exited with code 2',
+    output: '$ npm run build\nTS2322 <b>\n', ...fields })
 const MIXED = [aRelease('r3', 11, THROWN_OUT), aRelease('r2', 12), aRelease('r1', 10, { isLastGood: true }),
   aRelease('r4', null, { outcome: 'failed', deployedAt: at(9) })]
 
@@ -83,6 +89,17 @@ testStates(import.meta, 'releases', {
         setback: { outcome: 'failed', at: at(13), rollout: 7, actor: 'ada', reason: 'aborted by ada' }
       })]
   },
+  'a commit is built, the build before it has failed, and an older failure is no alarm any more': {
+    releases: [aRelease('r2', 12)],
+    builds: [
+      aBuild(9, 14, { state: 'running', finishedAt: null, durationMs: null, reason: null,
+        stage: { name: 'npm ci', startedAt: at(14.001) } }),
+      aBuild(8, 13),
+      aBuild(6, 11.9, { state: 'succeeded', rollout: 1, reason: null, output: null }),
+      aBuild(5, 10, { state: 'interrupted', stage: null, reason: 'deploy --git main was ended by ada', output: '' })
+    ],
+    rollouts: [{ id: 1, from: 'r1', to: 'r2', state: 'succeeded', startedAt: at(12), finishedAt: at(12) }]
+  },
   'while a rollout runs': during({ to: 'r13', state: 'rolling' }),
   'while a rollout is held': during({ to: 'r13', state: 'held' }),
   'while a rollout goes back': during({ to: 'r13', state: 'rolling-back' }),
@@ -97,6 +114,16 @@ test('each that was deployed can be deployed again, also one that was rolled bac
     [['r2', false, false, 'Roll back to r2'], ['r3', true, false, 'Redeploy r3'], ['r1', true, true, 'Roll back to r1'],
       ['r4', true, false, 'Redeploy r4']]
   )
+})
+
+test('of a build that runs the output is open, and of a long output its last lines are shown', () => {
+  const builds = [aBuild(9, 14, { state: 'running', output: `first\n${'a line\n'.repeat(2000)}last` }), aBuild(8, 13)]
+  const html = show({ releases: [], builds })
+  assert.match(html, /<details class="deploys-output" id="build-9-output" open>/)
+  assert.match(html, /<details class="deploys-output" id="build-8-output">/)
+  assert.match(html, /<pre class="code">a line\n(a line\n)+last<\/pre>/)
+  assert.equal(html.match(/name="operation"|endRun/g)?.length, 2, 'that which runs can be ended')
+  assert.doesNotMatch(html, /first|<b>/)
 })
 
 test('what a commit says of itself is no markup, and hides nothing', () => {

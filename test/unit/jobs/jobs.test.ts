@@ -106,6 +106,26 @@ describe('a run', () => {
     assert.throws(() => jobs.end(99, { actor: 'ada' }), { code: 'not-found' })
   })
 
+  test('of several commands that build a commit tells its stage, also once it has ended, and no secret of an address', async () => {
+    const { jobs } = setUp()
+    const run = jobs.runSteps({ name: 'deploy --git main', git: 'main', option: 'hooks.build.timeoutMs',
+      timeoutMs: 60_000, actor: 'ada', async steps ({ exec, tell }) {
+      tell('fetching https://ada:secret@example.com/shop.git')
+      await exec({ name: 'git fetch', command: ['git', 'fetch'], cwd: '/', env: {} })
+      tell('$ npm ci')
+      await exec({ name: 'npm ci', command: ['npm', 'ci'], cwd: '/', env: {} })
+    } })
+    assert.deepEqual([run.git, run.stage], ['main', null])
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(jobs.building()?.stage?.name, 'fetching https://…@example.com/shop.git')
+    await jobs.commands[0].finish()
+    assert.equal(jobs.run(run.id).stage?.name, 'npm ci')
+    await jobs.commands[1].finish({ code: 1 })
+    const { git, stage, state } = jobs.run(run.id)
+    assert.deepEqual([git, stage?.name, state, jobs.building()], ['main', 'npm ci', 'failed', null])
+    assert.deepEqual(jobs.runs(null, {}).items.map((each) => [each.git, each.stage?.name]), [['main', 'npm ci']])
+  })
+
   test('of a command is shown as it was typed, and is no job', async () => {
     const { jobs, commands, told } = setUp()
     const run = jobs.runCommand({ command: ['npm', 'run', 'migrate'], actor: 'ada' })
