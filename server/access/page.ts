@@ -37,10 +37,8 @@ function listOf ({ tokens, sessions, can, now: clock }: Omit<Parts, 'apps'>) {
 }
 
 function unusedText ({ kind, createdAt }: Omit<Token, 'apps'>, now: number) {
-  if (kind === 'token') return 'Never used'
-  return now - Date.parse(createdAt) < LINK_TTL_MS
-    ? 'The link has not been opened yet'
-    : 'The link was not opened in time'
+  if (kind === 'token') return 'never used'
+  return now - Date.parse(createdAt) < LINK_TTL_MS ? 'not opened yet' : 'not opened in time'
 }
 
 /** What it means to revoke it. `made`: with it. */

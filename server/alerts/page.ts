@@ -1,6 +1,8 @@
 import { DeckError } from '../errors.ts'
 import { ALERT_KINDS, MAX_ADDED_ALERTS } from '../config/alert-kinds.ts'
-import { kindOf, type Tone } from '../events/kinds.ts'
+import { causeText } from '../../public/cause-words.ts'
+import { EVENT_TYPES, kindOf, type Tone } from '../events/kinds.ts'
+import { matchesPattern } from '../events/pattern.ts'
 import { TOPICS, topicsOf } from '../events/topics.ts'
 import type { Deck } from '../deck.ts'
 import type { Powers } from '../dashboard/powers.ts'
@@ -37,7 +39,7 @@ const SERVICES: Readonly<Record<Kind, { label: string, icon: string, about: stri
 
 const STATES: Readonly<Record<Alert['deliveries'][number]['state'], Badge>> = Object.freeze({
   pending: { label: 'Pending', tone: 'info' },
-  delivered: { label: 'Delivered', tone: 'ok' },
+  delivered: { label: 'Delivered', tone: 'idle' },
   failed: { label: 'Failed', tone: 'bad' }
 })
 
@@ -62,9 +64,20 @@ function toShown ({ deliveries, ...alert }: Alert) {
   const rows = deliveries.map(toRow)
   const { topics, others } = topicsOf(alert.events)
   return { ...alert, service: SERVICES[alert.kind], title: alert.name ?? SERVICES[alert.kind].label,
-    badge: badgeOf(alert, deliveries), topics: topics.map(({ label }) => label), others,
+    badge: badgeOf(alert, deliveries),
+    topics: [...topics.map(({ label }) => ({ label, title: null })),
+      ...others.map((pattern) => ({ label: patternText(pattern), title: pattern }))],
     last: rows.find(({ attempt }) => attempt > 0) ?? null, deliveries: rows,
     failed: rows.filter(({ state }) => state === 'failed').length }
+}
+
+/** In words. `pattern`: see pattern.ts */
+function patternText (pattern: string): string {
+  const [types, cause = null] = pattern.split(':')
+  const [first = pattern, second, ...more] = EVENT_TYPES.filter((type) => matchesPattern(types, type)).map((type) =>
+    `${kindOf({ type, cause }).label}${cause === null ? '' : ` (${causeText(cause)})`}`
+  )
+  return [first, ...second ? [second] : []].join(', ') + (more.length > 0 ? ` and ${more.length} more kinds` : '')
 }
 
 function toRow (delivery: Alert['deliveries'][number]) {
@@ -97,7 +110,7 @@ function badgeOf ({ isPaused }: Pick<Alert, 'isPaused'>, deliveries: Alert['deli
     return { label: state === 'failed' ? 'Last message failed' : 'Trying again',
       tone: state === 'failed' ? 'bad' : 'warn' }
   return state === 'delivered'
-    ? { label: 'Works', tone: 'ok' }
+    ? { label: 'Works', tone: 'idle' }
     : { label: attempt === 0 ? 'Waiting' : 'Sending', tone: 'info' }
 }
 

@@ -210,6 +210,9 @@ export const MEND = z.strictObject({
     examples: ['releases: { mode: \'folder\', shared: [\'.env\', \'uploads/\'] }'] }),
   where: z.string().nullable().describe(
     'the folder of a command, the config file, or the command that takes the flags'
+  ),
+  sets: z.strictObject({ name: z.string(), value: z.json() }).optional().describe(
+    'the option that it sets, where that counts at once: `PATCH /api/v1/config` sets it as well'
   )
 }).meta({ id: 'Mend' })
 

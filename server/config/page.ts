@@ -13,13 +13,6 @@ type Deck = Pick<import('../dashboard/pages.ts').Deck, 'settings' | 'snapshot' |
 type History = Pick<import('../../db/history.ts').History, 'page'>
 type Asked = { deck: Deck, history: History, params: URLSearchParams, now: () => number }
 
-/** Tabs by the value of `show` in the URL. */
-const VIEWS: Readonly<Record<string, { label: string, isShown: (setting: Setting) => boolean }>> = Object.freeze({
-  all: { label: 'All', isShown: () => true },
-  changed: { label: 'Only changed', isShown: ({ source }) => source !== 'default' },
-  live: { label: 'Can change now', isShown: ({ takesEffect }) => takesEffect === 'now' }
-})
-
 /** Which options stand together, by the first part of their names: what people change most comes first. */
 const GROUPS: readonly { id: string, title: string, parts: readonly string[] }[] = Object.freeze([{ id: 'workers',
   title: 'Workers and connections',
@@ -39,6 +32,8 @@ const GROUPS: readonly { id: string, title: string, parts: readonly string[] }[]
 
 const EFFECTS: Readonly<Record<Setting['takesEffect'] | 'rollout', string>> = Object.freeze({ now: 'at once',
   rollout: 'with the next rollout', deploy: 'with the next deploy', start: 'with the next start or upgrade' })
+/** What somebody has set, wherever that was, comes before the groups. */
+const CHANGED = Object.freeze({ id: 'changed', title: 'Changed' })
 
 /** The newest changes, of which one is looked for by the name of an option. */
 const MAX_CHANGES = 200
@@ -56,27 +51,19 @@ export function followSettings (asked: Asked) {
 
 export function settingsModel ({ deck, history, params }: Asked) {
   const all = deck.settings.list()
-  const wanted = params.get('show') ?? 'all'
-  const view = Object.hasOwn(VIEWS, wanted) ? wanted : 'all'
   const q = (params.get('q') ?? '').trim().slice(0, MAX_SEARCH_CHARS)
   const changers = all.some(({ source }) => source === 'operator') ? changersIn(history) : new Map()
   const running = deck.snapshot().desiredWorkers
-  const found = all.filter(VIEWS[view].isShown).filter(isFoundBy(q))
-  const groups = GROUPS.map(({ id, title, parts }) => {
-    return { id, title,
-      settings: found.filter(({ name }) => parts.includes(name.split('.')[0])).sort((one, other) =>
-        Number(other.source !== 'default') - Number(one.source !== 'default')
-      ).map((setting) => toShown(setting, changers.get(setting.name) ?? null, running)) }
-  })
-  return { q, show: view, count: found.length,
-    tabs: Object.entries(VIEWS).map(([name, { label, isShown }]) => ({ label, count: all.filter(isShown).length,
-      url: linkTo({ show: name, q }), isCurrent: name === view })
-    ), groups: groups.filter(({ settings }) => settings.length > 0), everywhere: linkTo({ show: 'all', q }),
-    clear: linkTo({ show: view, q: '' }), problem: null, canonicalUrl: linkTo({ show: view, q }) }
-}
-
-function linkTo ({ show, q }: { show: string, q: string }): string {
-  return urlOf('/settings', { show: show === 'all' ? undefined : show, q })
+  const found = all.filter(isFoundBy(q))
+  const isChanged = ({ source }: Setting) => source !== 'default'
+  const groups = [{ ...CHANGED, settings: found.filter(isChanged) },
+    ...GROUPS.map(({ id, title, parts }) => ({ id, title,
+      settings: found.filter((setting) => !isChanged(setting) && parts.includes(setting.name.split('.')[0])) })
+    )].map(({ settings, ...group }) => ({ ...group,
+      settings: settings.map((setting) => toShown(setting, changers.get(setting.name) ?? null, running)) })
+    )
+  return { q, groups: groups.filter(({ settings }) => settings.length > 0), problem: null,
+    canonicalUrl: urlOf('/settings', { q }) }
 }
 
 /** Tells whether each word of it is somewhere in the name, the description, the value or where that comes from */
@@ -106,6 +93,7 @@ function toShown ({ value, configured, default: fallback, source, from, ...setti
     // A default holds no secret.
     isHidden: isSecret && source !== 'default',
     effect: EFFECTS[name.startsWith('rollout.') ? 'rollout' : takesEffect],
+    shortEffect: takesEffect === 'now' ? 'at once' : `next ${takesEffect}`,
     runs: name === 'workers' && running !== value ? running : null,
     canChange: takesEffect === 'now' && !isSecret && isUsed
   }
@@ -122,8 +110,8 @@ function valueTexts (value: unknown,
 }
 
 function originText ({ source, from }: Origin): { text: string, from: string | null } {
-  const texts = { default: 'default', operator: 'changed', program: 'set by the program', environment: 'variable',
-    file: 'in', flag: from === 'entry' ? 'command line' : 'flag' }
+  const texts = { default: 'default', operator: 'here', program: 'by the program', environment: 'by the variable',
+    file: 'in', flag: from === 'entry' ? 'by the command line' : 'by the flag' }
   return { text: texts[source], from: from === 'entry' ? null : from }
 }
 

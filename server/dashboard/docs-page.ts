@@ -81,8 +81,7 @@ export async function toHtml (markdown: string): Promise<string> {
     // The content security policy forbids pictures of other sites.
     image: ({ text }) => escapeHtml(text),
     codespan: ({ text }) => `<code${text.length <= MAX_WHOLE_CHARS ? ' class="whole"' : ''}>${escapeHtml(text)}</code>`,
-    // On a narrow screen code blocks and tables scroll, so they must take the keyboard focus.
-    code: ({ text }) => `<pre tabindex="0"><code>${escapeHtml(text)}\n</code></pre>\n`,
+    // A table may scroll, so it must take the keyboard focus.
     table (token) {
       return `<div class="doc-table" role="group" aria-label="Table" tabindex="0">${
         Renderer.prototype.table.call(this, token)

@@ -45,7 +45,7 @@ import type { Document } from '../api/openapi.ts'
 export type Deck = Pick<import('../deck.ts').Deck,
   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings'
     | 'alerts' | 'jobs' | 'diagnostics' | 'profiling' | 'vitals' | 'metricHistory' | 'fleet' | 'preview' | 'examine'
-    | 'configuredAnew' | 'isStopFirst'>
+    | 'configuredAnew' | 'isStopFirst' | 'openRequests'>
 /** `can`: what the viewer may do */
 export type Sources = { deck: Deck, history: History, now: () => number, tokens?: Pick<TokenRegistry, 'list'>,
   sessions?: Sessions, can?: Powers }
@@ -68,7 +68,7 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
     hasFilters: true },
   { path: '/jobs', view: 'jobs', model: jobsModel, fragments: ['jobs', 'job-runs'] },
   { path: '/jobs/runs/:id', view: 'job-run', model: jobRunModel, fragments: ['job-run'] },
-  { path: '/profiles', view: 'profiles', model: profilesModel },
+  { path: '/profiles', view: 'profiles', model: profilesModel, hasFilters: true },
 
   // Deploys
   { path: '/deploys', view: 'deploys', model: deploysModel, fragments: ['actions', 'rollout', 'deploys'] },
@@ -103,14 +103,14 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
   // How it is set up
   { path: '/checks', view: 'checks', model: checksModel },
   { path: '/access', view: 'access', model: accessModel, follow: followAccess, fragments: ['access-list'] },
-  { path: '/settings', view: 'settings', model: settingsPageModel, follow: followSettings,
-    fragments: ['setting-tabs', 'settings'], hasFilters: true },
+  { path: '/settings', view: 'settings', model: settingsPageModel, follow: followSettings, fragments: ['settings'],
+    hasFilters: true },
   { path: '/alerts', view: 'alerts', model: alertsModel, fragments: ['alerts'] },
 
   // Beside all of them
   { path: '/palette', view: 'palette', model: paletteModel },
   { path: '/time-strip', view: 'time-strip',
-    model: (asked) => timeStrip({ ...asked, path: String(asked.params.get('path') ?? '/') }) },
+    model: (asked: Asked) => timeStrip({ ...asked, path: String(asked.params.get('path') ?? '/') }) },
   { path: '/decks', view: 'decks', model: decksModel },
   { path: '/dialogs', view: 'dialogs', model: dialogsModel },
   { path: '/docs/api/:id', view: 'docs', model: operationsPageModel },

@@ -12,7 +12,7 @@ import type { Tone } from '../events/kinds.ts'
  */
 type Deck = Pick<WholeDeck, 'snapshot' | 'vitals'>
 type History = Pick<import('../../db/history.ts').History, 'page'>
-type Span = { sinceMs: number, untilMs: number }
+export type Span = { sinceMs: number, untilMs: number }
 
 const BINS = 60
 /** The load has so much of the height: marks and their labels are above it. */
@@ -38,7 +38,7 @@ const MARKS: Readonly<Record<string, { tone: Tone, one: string, many: string }>>
   'rollout.succeeded': { tone: 'info', one: 'rollout', many: 'rollouts' }
 })
 /** Pages that show a chosen time; the others show now. */
-const PAGES_OF_TIME = [/^\/$/, /^\/workers\//, /^\/history$/, /^\/logs$/, /^\/routes$/, /^\/profiles$/]
+const PAGES_OF_TIME = [/^\/$/, /^\/workers\//, /^\/history$/, /^\/logs$/, /^\/routes?$/, /^\/profiles$/]
 const LEFT_OUT = ['since', 'until', 'range', 'cursor', 'around', 'line', 'at']
 
 /** `path`: of the page; null where its time is none of the app's */
@@ -93,6 +93,13 @@ function newest (now: number, load: (span: Span) => (number | null)[]): Span {
   const first = load(last).findIndex((value) => value !== null)
   const knownMs = (BINS - first) / BINS * (now - last.sinceMs)
   return first < 0 ? spans[0] : spans.find(({ sinceMs }) => now - sinceMs >= knownMs) ?? last
+}
+
+/** What a page that shows a time offers in its own filter. `more`: beside the usual */
+export function timeChoices (params: URLSearchParams, now: number, more: [value: string, label: string][] = []) {
+  const chosen = spanIn(params, now)
+  return [...chosen ? [[isoOf(chosen).since, 'Chosen time']] : [], ['5m', 'Last 5 minutes'], ['15m', 'Last 15 minutes'],
+    ['60m', 'Last hour'], ...more]
 }
 
 function around (chosen: Span, now: number): Span {
@@ -175,7 +182,7 @@ function isIn ({ sinceMs, untilMs }: Span) {
   return ({ at }: DeckEvent) => Date.parse(at) >= sinceMs && Date.parse(at) < untilMs
 }
 
-function isoOf ({ sinceMs, untilMs }: Span) {
+export function isoOf ({ sinceMs, untilMs }: Span) {
   return { since: new Date(sinceMs).toISOString(), until: new Date(untilMs).toISOString() }
 }
 

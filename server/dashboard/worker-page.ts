@@ -1,12 +1,12 @@
 import { ID } from '../config/id.ts'
 import { FAULTS, isOfDebugger, isOneOf } from '../causes.ts'
-import { readHotFunctions } from '../diagnostics/api.ts'
+import { lookIntoProfile } from '../diagnostics/api.ts'
 import { DeckError } from '../errors.ts'
 import { newestMark } from '../vitals/page-chart-news.ts'
 import { historyGaps, isUnwritten } from '../events/page-gaps.ts'
 import { logsModel, type Line } from '../logs/page.ts'
 import { blockedReason } from './overview.ts'
-import { toBusiest } from '../diagnostics/page-profiles.ts'
+import { toShownProfile } from '../diagnostics/page-profiles.ts'
 import { readOr } from './read-or.ts'
 import { toWorkerRow } from './worker-row.ts'
 import { foldFrames } from '../crashes/page-stack.ts'
@@ -49,7 +49,7 @@ export async function workerPageModel (asked: Asked) {
       ? await logsModel({ deck: asked.deck, params: new URLSearchParams({ slot: String(worker.logSlot) }),
         now: asked.now })
       : null, output: isLive ? null : withoutDebugger(await lastOutput(worker as Ended, model, asked)),
-    busiest: model.profile && await busiestOf(model.profile, asked.deck) }
+    busiest: model.profile && await busiestOf(model.profile, asked) }
 }
 
 /** What Node says while the master examines a worker that hangs is none of its own last lines. */
@@ -57,11 +57,11 @@ function withoutDebugger<T extends { lines: Line[] }> (output: T): T {
   return { ...output, lines: output.lines.filter(({ parts }) => !isOfDebugger(parts.map(({ text }) => text).join(''))) }
 }
 
-async function busiestOf (profile: Diagnostic, deck: Deck) {
+async function busiestOf (profile: Diagnostic, { deck, id, params }: Asked) {
   try {
-    return toBusiest(await readHotFunctions(deck, profile, profile.actor))
+    return toShownProfile(await lookIntoProfile(deck, profile, profile.actor), `/workers/${id}`, params)
   } catch (error) {
-    if (error instanceof DeckError) return { problem: error.message, functions: [] }
+    if (error instanceof DeckError) return { problem: error.message, functions: [], flame: null }
     throw error
   }
 }

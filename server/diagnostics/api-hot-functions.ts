@@ -29,21 +29,25 @@ export const HOT_FUNCTIONS = z.strictObject({ busyMs: MS, idleMs: MS.describe('t
 
 /** `text`: of the file @throws {DeckError} not-possible */
 export function hotFunctions (text: string, item: Diagnostic,
-  deck: { crashes: Pick<Deck['crashes'], 'sourceLines'>, releases: Pick<Deck['releases'], 'get'> }): HotFunctions
+  deck: { crashes: Pick<Deck['crashes'], 'sourceLines'>, releases: Pick<Deck['releases'], 'get'> }): Looked
 {
   return functionsOf(parseProfile(text), item, deck)
 }
 
+/** `root`: of the tree of calls */
+export type Looked = { hot: HotFunctions, root: Frame }
+
 export function functionsOf (profile: unknown, item: Pick<Diagnostic, 'release' | 'startedAt'>,
-  deck: Parameters<typeof hotFunctions>[2]): HotFunctions
+  deck: Parameters<typeof hotFunctions>[2]): Looked
 {
   const { root, idleMs, functions } = treeOf(profile, folderOf(deck, item.release))
   const busiest = functions.filter(({ selfMs }) => selfMs > 0).slice(0, MAX_FUNCTIONS)
   const sources = sourcesOf(busiest, item, deck)
-  return { busyMs: rounded(root.totalMs), idleMs: rounded(idleMs),
-    functions: busiest.map(({ name, place, owner, selfMs, totalMs, line }, index) => ({ function: name, place, owner,
-      selfMs: rounded(selfMs), totalMs: rounded(totalMs), line, source: sources[index] })
-    ), calls: busiestWay(root) }
+  return { root,
+    hot: { busyMs: rounded(root.totalMs), idleMs: rounded(idleMs),
+      functions: busiest.map(({ name, place, owner, selfMs, totalMs, line }, index) => ({ function: name, place, owner,
+        selfMs: rounded(selfMs), totalMs: rounded(totalMs), line, source: sources[index] })
+      ), calls: busiestWay(root) } }
 }
 
 /**

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { operation, type Resource } from '../api/endpoint.ts'
 import { COUNT, RELEASE_NAME, TIME, toIso } from '../api/fields.ts'
 import { eventFilters } from '../api/filters.ts'
-import { functionsOf, HOT_FUNCTIONS } from './api-hot-functions.ts'
+import { functionsOf, HOT_FUNCTIONS, type Looked } from './api-hot-functions.ts'
 import { sharesOf, type Share } from '../events/api-what-ran.ts'
 import type { Window } from './profiling.ts'
 
@@ -48,7 +48,12 @@ export function profileResources ({ deck, now }: { deck: Deck, now: () => number
         summary:
           'Returns what ran in a window of time, by continuous profiling: the functions that were busiest, with the lines of their source',
         role: 'operator', cli: 'clusterdeck profile --since 10m', query: z.strictObject(window),
-        answer: PROFILE_FUNCTIONS, handle: async ({ query }) => ({ body: await readFunctions(deck, query) }) })
+        answer: PROFILE_FUNCTIONS, async handle ({ query }) {
+        const { hot, ...span } = await lookIntoWindow(deck, query)
+        return {
+          body: { isOn: deck.profiling.isOn(), slices: span.slices, since: span.since, until: span.until, ...hot }
+        }
+      } })
     },
 
     '/profiles/changes': {
@@ -75,11 +80,10 @@ export function profileResources ({ deck, now }: { deck: Deck, now: () => number
   }
 }
 
-export async function readFunctions (deck: Deck, window: Window): Promise<ProfileFunctions> {
+export async function lookIntoWindow (deck: Deck, window: Window): Promise<Looked & ReturnType<typeof spanOf>> {
   const { profile, slices } = await deck.profiling.read(window)
   const { release = '', at = 0 } = slices[0] ?? {}
-  return { isOn: deck.profiling.isOn(), ...spanOf(slices),
-    ...functionsOf(profile, { release, startedAt: toIso(at) }, deck) }
+  return { ...spanOf(slices), ...functionsOf(profile, { release, startedAt: toIso(at) }, deck) }
 }
 
 export async function readChanges (deck: Deck,

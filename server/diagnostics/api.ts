@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { DeckError } from '../errors.ts'
 import { created, operation, type Resource } from '../api/endpoint.ts'
-import { HOT_FUNCTIONS, hotFunctions, type HotFunctions } from './api-hot-functions.ts'
+import { HOT_FUNCTIONS, hotFunctions, type Looked } from './api-hot-functions.ts'
 import { listOf } from '../api/fields.ts'
 import { DIAGNOSTICS_KIND, DIAGNOSTICS, type Diagnostic as Diagnostics } from '../api/shapes.ts'
 
@@ -57,7 +57,7 @@ export function diagnosticsResources ({ deck }: { deck: Deck }): Record<string, 
         summary:
           'Returns where the time of a CPU profile went: the functions that were busiest, with the lines of their source',
         role: 'operator', problems: ['not-found', 'not-possible'], answer: HOT_FUNCTIONS,
-        handle: async ({ id, auth }) => ({ body: await readHotFunctions(deck, findDiagnostic(id), auth.actor) }) })
+        handle: async ({ id, auth }) => ({ body: (await lookIntoProfile(deck, findDiagnostic(id), auth.actor)).hot }) })
     },
 
     '/diagnostics/:id/file': {
@@ -88,7 +88,7 @@ export function diagnosticsResources ({ deck }: { deck: Deck }): Record<string, 
 }
 
 /** Where the time of a CPU profile went. @throws {DeckError} not-possible: it is none, or not whole */
-export async function readHotFunctions (deck: Deck, item: Diagnostics, actor: string): Promise<HotFunctions> {
+export async function lookIntoProfile (deck: Deck, item: Diagnostics, actor: string): Promise<Looked> {
   const { id, kind, state, bytes } = item
   const found = deck.diagnostics.file(id, actor)
   if (kind !== 'cpu-profile' || !found)

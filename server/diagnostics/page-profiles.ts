@@ -1,16 +1,17 @@
 import { z } from 'zod'
-import { formatPercent } from '../../public/format.ts'
 import { parseFields } from '../api/input.ts'
-import { profileWindow, readChanges, readFunctions } from './api-profiles.ts'
+import { lookIntoWindow, profileWindow, readChanges } from './api-profiles.ts'
 import { RELEASE } from '../api/filters.ts'
 import { settingState } from '../config/api.ts'
-import { toShownProblem } from '../events/page-filters.ts'
-import type { HotFunctions } from './api-hot-functions.ts'
+import { isoOf, spanIn, timeChoices } from '../dashboard/time-strip.ts'
+import { toShownProblem, urlOf } from '../events/page-filters.ts'
+import { flameOf } from './page-flame.ts'
+import type { Looked } from './api-hot-functions.ts'
 import type { Powers } from '../dashboard/powers.ts'
 
 /**
- * What the workers ran, by continuous profiling: the busiest functions of a window of time, and what has changed against
- * another release.
+ * What the workers ran, by continuous profiling: a flame graph and the busiest functions of a window of time, and what
+ * has changed against another release.
  */
 type Deck = Pick<import('../deck.ts').Deck, 'profiling' | 'crashes' | 'releases' | 'settings'>
 
@@ -21,10 +22,15 @@ export async function profilesModel (
   { deck, params, now: clock, can }: { deck: Deck, params: URLSearchParams, now: () => number, can?: Powers }
 ) {
   const now = clock()
+  const chosen = spanIn(params, now)
   const filters: Record<string, string> = Object.fromEntries(
     FIELDS.flatMap((name) => params.get(name) ? [[name, String(params.get(name))]] : [])
   )
+  // The end belongs to a time that is chosen for all pages.
+  delete filters.until
+  Object.assign(filters, chosen && isoOf(chosen))
   const { beforeRelease: _, ...shown } = filters
+  const kept = deck.profiling.list()
   const blank = {
     now,
     filters,
@@ -34,8 +40,12 @@ export async function profilesModel (
     mayRead: can?.operate === true,
     slices: 0,
     problem: null,
+    keptSince: kept.length > 0 ? new Date(kept[kept.length - 1].at).toISOString() : null,
+    choices: timeChoices(params, now),
     // Those that have been profiled, newest first.
-    releases: [...new Set(deck.profiling.list().map(({ release }) => release))]
+    releases: [...new Set(kept.map(({ release }) => release))],
+    workers: [...new Set(kept.map(({ worker }) => String(worker)))],
+    canonicalUrl: urlOf('/profiles', filters)
   }
   try {
     const { values: { beforeRelease, ...window } } = parseFields(
@@ -44,9 +54,9 @@ export async function profilesModel (
     )
     const slices = deck.profiling.list(window)
     if (!blank.mayRead || slices.length === 0) return { ...blank, slices: slices.length }
-    const { since, until, ...functions } = await readFunctions(deck, window)
-    return { ...blank, slices: slices.length, workers: new Set(slices.map(({ worker }) => worker)).size, since, until,
-      busiest: toBusiest(functions),
+    const looked = await lookIntoWindow(deck, window)
+    return { ...blank, slices: slices.length, of: new Set(slices.map(({ worker }) => worker)).size, since: looked.since,
+      until: looked.until, busiest: toShownProfile(looked, '/profiles', params),
       changes: beforeRelease === undefined ? null : await readChanges(deck, { ...window, beforeRelease }),
       fileUrl: `/api/v1/profiles/file?${new URLSearchParams(shown)}` }
   } catch (error) {
@@ -60,10 +70,16 @@ function stateOf ({ settings }: Pick<Deck, 'settings'>, name: string): string | 
   return setting?.takesEffect === 'now' ? settingState(setting) : null
 }
 
-/** As the partial of the busiest functions shows them. */
-export function toBusiest ({ busyMs, functions }: Pick<HotFunctions, 'busyMs' | 'functions'>) {
-  return { problem: null,
+/** `path`, `params`: of the page that shows it */
+export function toShownProfile ({ root, hot: { busyMs, functions } }: Looked, path: string, params: URLSearchParams) {
+  const urlOfFrame = (frame: string) => {
+    const wanted = new URLSearchParams(params)
+    wanted.set('frame', frame)
+    if (frame === '') wanted.delete('frame')
+    return `${path}?${wanted}#functions`
+  }
+  return { problem: null, flame: functions.length === 0 ? null : flameOf(root, params.get('frame') ?? '', urlOfFrame),
     functions: functions.map((each) => ({ ...each, percent: 100 * each.selfMs / busyMs,
-      beside: `with all that it calls ${formatPercent(100 * each.totalMs / busyMs)}` })
+      other: 100 * each.totalMs / busyMs })
     ) }
 }

@@ -14,7 +14,7 @@ export const checkDrain: Check = (facts) => {
       finding('drain', 'warning',
         `A request has taken ${(longestMs / 1000).toFixed(1)} s of late, and a worker that is replaced has ${
           drain.deadlineMs / 1000
-        } s`, 'A request that takes longer than drain.deadlineMs is cut off by a deploy.', [
+        } s`, 'A deploy cuts off a request that takes longer than that.', [
         optionLine(facts, { 'drain.deadlineMs': Math.min(LONGEST_MS, Math.ceil(longestMs / 1000) * 2000) })
       ])
     ]
@@ -27,7 +27,7 @@ export const checkDrain: Check = (facts) => {
       `${count} replaced ${
         count === 1 ? 'worker has' : 'workers have'
       } cut off requests, the last one ${requests} at ${at}`,
-      `They took longer than drain.deadlineMs, ${seconds} s, so their clients got no answer.`, [
+      `They took longer than the ${seconds} s that a worker has to finish them, so their clients got no answer.`, [
       optionLine(facts, { 'drain.deadlineMs': Math.min(LONGEST_MS, Math.max(1000, drain.deadlineMs) * 4) })
     ])
   ]

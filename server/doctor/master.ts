@@ -21,7 +21,7 @@ function ofHealth ({ config }: Facts, { health: { tone, text, hint } }: Running)
 function ofKeeper ({ isKept }: Running) {
   if (isKept) return finding('keeper', 'ok', 'A keeper holds the sockets and restarts the master')
   return finding('keeper', 'warning', 'The master runs without a keeper',
-    'If the master dies, nobody starts the next one, and its workers end after orphanMs.', [
+    'If the master dies, nobody starts the next one, and its workers end soon after it.', [
     inCode('Start the app without --no-keeper and CLUSTERDECK_KEEPER=off')
   ])
 }

@@ -4,6 +4,7 @@ import { OPTIONS } from '../config/option-list.ts'
 import type { Setting } from '../api/shapes.ts'
 import type { Mend } from './finding.ts'
 
+type Value = NonNullable<Mend['sets']>['value']
 /** `configFile`: null where none sets an option */
 type Configured = { settings: readonly Setting[], configFile: string | null }
 
@@ -15,9 +16,11 @@ export function optionLine ({ settings, configFile }: Configured, wanted: Record
   const names = Object.keys(wanted)
   const isByFlag = settings.some(({ name, source }) => names.includes(name) && source === 'flag')
   const flags = configFile === null || isByFlag ? flagsOf(wanted) : null
-  if (flags !== null) return { how: 'flags', text: flags, where: 'clusterdeck start' }
+  const isLive = names.length === 1 && OPTIONS.find(({ name }) => name === names[0])?.takesEffect === 'now'
+  const sets = isLive ? { sets: { name: names[0], value: wanted[names[0]] as Value } } : {}
+  if (flags !== null) return { how: 'flags', text: flags, where: 'clusterdeck start', ...sets }
   return { how: 'option', text: linesOf(settings, wanted, path.extname(configFile ?? '') === '.json'),
-    where: configFile ?? 'clusterdeck.config.mjs' }
+    where: configFile ?? 'clusterdeck.config.mjs', ...sets }
 }
 
 /** Null: no flag can say it */

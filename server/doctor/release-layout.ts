@@ -30,7 +30,7 @@ function checkInPlace (facts: Facts, files: AppFiles) {
     facts.settings.some(({ name, source }) => name === 'releases.mode' && source !== 'default')
   const why =
     'A deploy replaces the files of the release before, so a rollback cannot bring its code back, and a worker that dies is replaced by one with the new files.'
-  const title = isWanted ? 'Releases run in place, as releases.mode "live" says' : 'Releases run in place'
+  const title = isWanted ? 'Releases run in place, as is configured' : 'Releases run in place'
   if (copyRefusal !== null)
     return [finding('in-place', 'warning', title, `${why} Release folders are not possible yet: ${copyRefusal}`)]
   return [finding('in-place', isWanted ? 'info' : 'warning', title, `${why}${writtenText(written, files)}`, [mend])]

@@ -1,18 +1,18 @@
 import { z } from 'zod'
-import { formatCount, formatLatency } from '../../public/format.ts'
+import { formatCount, formatLatency, formatPercent } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
 import { parseFields } from '../api/input.ts'
 import { listRoutes, routeFilters, type RouteRow } from './api-routes.ts'
 import { toShownProblem, urlOf } from '../events/page-filters.ts'
+import { isoOf, spanIn, timeChoices, type Span } from '../dashboard/time-strip.ts'
+import { slowInFlight, slowPast } from './page-slow-requests.ts'
 import { SPARK_BOX, sparklineOf } from './page-sparkline.ts'
 import type { Deck } from '../deck.ts'
+import type { History } from '../../db/history.ts'
+import type { Powers } from '../dashboard/powers.ts'
 
 // The page of the routes: which of them is slow, fails, or got worse by a release.
 
-const SPANS = Object.freeze([{ value: '5m', label: 'Last 5 minutes' }, { value: '15m', label: 'Last 15 minutes' }, {
-  value: '60m',
-  label: 'Last hour'
-}, { value: 'all', label: 'Since the start' }])
 const DEFAULT_SPAN = '15m'
 const SORTS: Readonly<Record<string, { label: string, valueOf: (row: RouteRow) => number }>> = Object.freeze({
   time: { label: 'Share of time', valueOf: ({ totalMs }) => totalMs },
@@ -21,9 +21,9 @@ const SORTS: Readonly<Record<string, { label: string, valueOf: (row: RouteRow) =
   p50: { label: 'p50', valueOf: ({ p50Ms }) => p50Ms },
   p99: { label: 'p99', valueOf: ({ p99Ms }) => p99Ms }
 })
-const MINUTES = 60
 const MINUTE_MS = 60_000
-const HOUR_MS = MINUTES * MINUTE_MS
+/** The minutes of routes are kept for so long. */
+const HOUR_MS = 60 * MINUTE_MS
 const COMPARABLE = 20
 const SHOWN_WORSE = 10
 /** of the answers of a route */
@@ -39,53 +39,66 @@ export function routesModel (
 ) {
   const now = clock()
   const releases = deck.releases.list({ limit: COMPARABLE }).items.map(({ id }) => id)
+  const choices = timeChoices(params, now, [['all', 'Since the start']])
   try {
-    const { sort, ...filters } = readFilters(params, now)
-    const { items } = listRoutes(deck.vitals, filters.query, now)
-    const byMinute = deck.vitals.requestsByMinute()
+    const { texts, query, sort, span, then } = readFilters(params, now)
+    const { compare, release } = texts
+    const { items } = listRoutes(deck.vitals, query, now)
+    const byMinute = deck.vitals.requestsByMinute(release)
     const all = items.reduce((sum, row) => sum + row.totalMs, 0)
-    const { compare } = filters.texts
     return {
       now,
       problem: null,
       // One that is picked may be older than those that are listed.
-      releases: [...new Set([...releases, ...[filters.texts.release, compare].flatMap((id) => id ?? [])])],
-      spans: SPANS,
-      filters: filters.texts,
+      releases: [...new Set([...releases, ...[release, compare].flatMap((id) => id ?? [])])],
+      choices,
+      filters: texts,
       sort,
-      sorts: Object.entries(SORTS).map(([name, { label }]) => ({ label,
-        url: urlOf('/routes', { ...filters.texts, sort: name }), ariaSort: sort === name ? 'descending' : null })
+      sorts: Object.entries(SORTS).map(([name, { label }]) => ({ label, url: urlOf('/routes', { ...texts, sort: name }),
+        ariaSort: sort === name ? 'descending' : null })
       ),
       compare: compare ?? null,
       box: SPARK_BOX,
+      sparkTitle: choices.find(([value]) => value === texts.since && value !== 'all')?.[1] ?? 'Last hour',
       rows: items.sort((one, other) => SORTS[sort].valueOf(other) - SORTS[sort].valueOf(one)).map((row) => ({ ...row,
         share: all === 0 ? 0 : row.totalMs / all, worse: worseThanBefore(row), isFailing: isFailing(row),
-        url: urlOf('/route', { route: row.route }), spark: sparkOf((at) =>
-          byMinute.get(row.route)?.get(at) ?? 0, now).path })
+        url: urlOf('/route', { route: row.route, ...then }), spark: sparkOf((at) =>
+          byMinute.get(row.route)?.get(at) ?? 0, span).path })
       ),
-      canonicalUrl: urlOf('/routes', { ...filters.texts, ...(sort === 'time' ? {} : { sort }) })
+      canonicalUrl: urlOf('/routes', { ...texts, ...(sort === 'time' ? {} : { sort }) })
     }
   } catch (error) {
-    return { now, problem: toShownProblem(error), releases, spans: SPANS, filters: {}, sort: 'time', sorts: [],
+    return { now, problem: toShownProblem(error), releases, choices, filters: {}, sort: 'time', sorts: [],
       box: SPARK_BOX, compare: null, rows: [], canonicalUrl: '/routes' }
   }
 }
 
+/** `span`: of the sparklines; `then`: the time that is chosen for all pages, which goes along */
 function readFilters (params: URLSearchParams, now: number) {
   const { since, until, release, compare } = routeFilters(() => now)
+  const chosen = spanIn(params, now)
   const given = new URLSearchParams(params)
-  // A time that is chosen for all pages may be longer ago than routes are kept.
-  if (Date.parse(given.get('since') ?? '') < now - HOUR_MS) given.delete('since')
-  const span = given.get('since') || DEFAULT_SPAN
-  if (span === 'all') given.delete('since')
-  else given.set('since', span)
+  const choice = given.get('since') || DEFAULT_SPAN
+  // The end belongs to a time that is chosen for all pages.
+  for (const name of ['since', 'until']) given.delete(name)
+  if (!chosen && choice !== 'all') given.set('since', choice)
   const { texts, values: { sort, ...query } } = parseFields(
     z.object({ release, compare, since, until,
       sort: z.enum(Object.keys(SORTS)).default('time').describe(`one of ${Object.keys(SORTS).join(', ')}`) }),
     given
   )
-  delete texts.sort
-  return { texts: { ...texts, since: span }, query, sort: String(sort) }
+  const { sort: _, ...shown } = texts
+  const span = spanOf(chosen, now, query.since)
+  const then = chosen ? isoOf(chosen) : {}
+  return { texts: { ...shown, since: choice, ...then }, sort: String(sort), span, then,
+    query: { ...query, ...(chosen && { since: span.sinceMs, until: span.untilMs }) } }
+}
+
+/** What is kept of a chosen time, else up to the end of the minute that is not over. */
+function spanOf (chosen: Span | null, now: number, sinceMs: number = now - HOUR_MS): Span {
+  return chosen
+    ? { ...chosen, sinceMs: Math.max(chosen.sinceMs, now - HOUR_MS) }
+    : { sinceMs, untilMs: (Math.floor(now / MINUTE_MS) + 1) * MINUTE_MS }
 }
 
 function worseThanBefore ({ requests, errors, p99Ms, before }: RouteRow): 'slower' | 'failing' | null {
@@ -110,55 +123,78 @@ function isFailing ({ requests, errors }: Pick<RouteRow, 'requests' | 'errors'>)
 
 type Minute = ReturnType<Deck['vitals']['minutesOfRoute']> extends Map<number, infer M> ? M : never
 
-/** Over the last hour. `valueAt`: of the minute that begins then, ms; null: unknown */
-function sparkOf (valueAt: (at: number) => number | null, now: number) {
-  const first = Math.floor((now - HOUR_MS) / MINUTE_MS) + 1
-  const points = Array.from({ length: MINUTES }, (_, index) => {
+/** `valueAt`: of the minute that begins then, ms; null: unknown */
+function sparkOf (valueAt: (at: number) => number | null, { sinceMs, untilMs }: Span) {
+  const first = Math.floor(sinceMs / MINUTE_MS)
+  const points = Array.from({ length: Math.ceil(untilMs / MINUTE_MS) - first }, (_, index) => {
     const at = (first + index) * MINUTE_MS
-    return { ageMs: now - at, value: valueAt(at) }
+    return { ageMs: untilMs - at, value: valueAt(at) }
   })
-  return sparklineOf(points, HOUR_MS)
+  return sparklineOf(points, untilMs - first * MINUTE_MS)
 }
 
-const numberText = (value: number | null) => value === null ? '–' : formatCount(value)
-const LINES: readonly {
-  label: string,
-  valueOf: (minute: Minute) => number,
-  format: (value: number | null) => string,
-  /** in a minute without a request */
-  empty: number | null
-}[] = Object.freeze([{ label: 'Requests a minute', valueOf: ({ requests }) => requests, format: numberText, empty: 0 },
-  { label: '5xx a minute', valueOf: ({ errors }) => errors, format: numberText, empty: 0 }, { label: 'p50',
-  valueOf: ({ p50Ms }) => p50Ms, format: formatLatency, empty: null }, { label: 'p99', valueOf: ({ p99Ms }) => p99Ms,
-  format: formatLatency, empty: null }])
-
 /**
- * One route: the last hour by the minute, and how each release has answered it.
+ * One route in the last hour or a chosen time, and how each release has answered it.
  * @throws {DeckError} not-found
  */
-export function routeModel (
-  { deck, params, now: clock }: { deck: Pick<Deck, 'vitals' | 'releases'>, params: URLSearchParams, now: () => number }
+export async function routeModel (
+  { deck, history, params, now: clock, can }: {
+    deck: Pick<Deck, 'vitals' | 'releases' | 'profiling' | 'crashes' | 'snapshot' | 'openRequests'>,
+    history: Pick<History, 'page'>,
+    params: URLSearchParams,
+    now: () => number,
+    can?: Powers
+  }
 ) {
   const now = clock()
   const route = params.get('route') ?? ''
-  const total = deck.vitals.routes().find((row) => row.route === route)
-  if (!total) throw new DeckError('not-found', `No request of ${JSON.stringify(route.slice(0, 200))} is known`)
+  const totalOf = (query: Parameters<typeof deck.vitals.routes>[0]) =>
+    deck.vitals.routes(query).find((row) => row.route === route)
+  const known = totalOf({})
+  if (!known) throw new DeckError('not-found', `No request of ${JSON.stringify(route.slice(0, 200))} is known`)
+  const chosen = spanIn(params, now)
+  const span = spanOf(chosen, now)
+  const total = totalOf(span)
   const minutes = deck.vitals.minutesOfRoute(route)
   const [, path = route] = route.split(' ')
+  const then = chosen ? isoOf(chosen) : {}
   return {
     now,
     route,
     box: SPARK_BOX,
-    total: { ...total, isFailing: isFailing(total) },
-    lines: LINES.map(({ label, valueOf, format, empty }) => {
-      const { path: drawn, last, max } = sparkOf((at) => minutes.has(at) ? valueOf(minutes.get(at)!) : empty, now)
-      return { label, path: drawn, lastText: format(last), maxText: format(max) }
-    }),
+    spanLabel: chosen ? 'the chosen time' : 'the last hour',
+    facts: span && total &&
+      [
+        fact('Requests', formatCount(total.requests), ({ requests }) => requests, (most) =>
+          `at most ${formatCount(most ?? 0)} a minute`, 0),
+        fact('Error rate', formatPercent(100 * total.errors / total.requests), ({ errors, requests }) =>
+          errors / requests, () =>
+          total.errors === 0 ? 'no answer with 5xx' : `${formatCount(total.errors)} answers with 5xx`),
+        ...(['p50', 'p99'] as const).map((label) =>
+          fact(label, formatLatency(total[`${label}Ms`]), (minute) => minute[`${label}Ms`], (most) =>
+            `at most ${formatLatency(most)} in a minute`)
+        )
+      ],
+    isFailing: total && isFailing(total),
+    inFlight: chosen ? [] : await slowInFlight({ deck, route, p99Ms: known.p99Ms }),
+    slow: slowPast({ deck, history, route, chosen }),
     releases: deck.releases.list({ limit: COMPARABLE }).items.flatMap(({ id }) => {
-      const row = deck.vitals.routes({ release: id }).find((each) => each.route === route)
+      const row = totalOf({ release: id })
       return row ? [{ id, ...row, isFailing: isFailing(row) }] : []
     }),
+    routesUrl: urlOf('/routes', then),
+    profilesUrl: can?.operate && deck.profiling.list({ since: span.sinceMs, until: span.untilMs }).length > 0
+      ? urlOf('/profiles', then)
+      : null,
     // A template is in no line as it is: its longest part without parameters is.
-    logsUrl: urlOf('/logs', { q: path.split(/[:*{(<]/)[0] || path })
+    logsUrl: urlOf('/logs', { q: path.split(/[:*{(<]/)[0] || path, ...then })
+  }
+
+  /** `noteOf`: of the highest of the minutes; `empty`: the value of a minute without a request */
+  function fact (label: string, figure: string, valueOf: (minute: Minute) => number,
+    noteOf: (most: number | null) => string, empty: number | null = null)
+  {
+    const { path: drawn, max } = sparkOf((at) => minutes.has(at) ? valueOf(minutes.get(at)!) : empty, span)
+    return { label, figure, path: drawn, note: noteOf(max) }
   }
 }

@@ -17,9 +17,10 @@ export function sparklineOf (points: { ageMs: number, value: number | null }[],
     toOneDecimal(SPARK_BOX.height - PADDING - (SPARK_BOX.height - 2 * PADDING) * (max ? value / max : 0))
   let isPenDown = false
   const path = points.map(({ ageMs, value }) => {
-    const command = isPenDown ? 'L' : 'M'
+    const isFirst = !isPenDown
     isPenDown = value !== null
-    return value === null ? '' : `${command}${xOf(ageMs)} ${yOf(value)}`
+    // A point between two gaps is drawn as well.
+    return value === null ? '' : `${isFirst ? 'M' : 'L'}${xOf(ageMs)} ${yOf(value)}${isFirst ? 'h0' : ''}`
   }).join('')
   const last = known.at(-1)
   return { path, end: last ? { x: xOf(last.ageMs), y: yOf(Number(last.value)) } : null, max, last: last?.value ?? null }

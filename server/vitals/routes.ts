@@ -62,10 +62,10 @@ export function createRoutes ({ now }: { now: () => number }) {
       )
     },
 
-    /** How many requests each route has answered in each minute of the last hour, by the begin of the minute, ms. */
-    requestsByMinute (): Map<string, Map<number, number>> {
+    /** How many requests each route has answered in each minute of the last hour, by the begin of the minute, ms. `release`: of this one alone */
+    requestsByMinute (release?: string): Map<string, Map<number, number>> {
       const found: Map<string, Map<number, number>> = new Map()
-      for (const { at, routes } of lastHour()) {
+      for (const { at, routes } of lastHour(release)) {
         for (const [route, { latency }] of routes) {
           const known = found.get(route) ?? new Map()
           found.set(route, known.set(at, (known.get(at) ?? 0) + totalInSparse(latency)))
@@ -89,9 +89,11 @@ export function createRoutes ({ now }: { now: () => number }) {
   }
 
   /** @returns of each minute and release, oldest first; `at`: the begin of the minute, ms */
-  function lastHour () {
+  function lastHour (wanted?: string) {
     return [...minutes, sparseMinute()].flatMap(({ minute, slices }) =>
-      slices.map(({ routes }) => ({ at: minute * MINUTE_MS, routes }))
+      slices.filter(({ release }) => (wanted ?? release) === release).map(({ routes }) => ({ at: minute * MINUTE_MS,
+        routes })
+      )
     )
   }
 

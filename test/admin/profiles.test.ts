@@ -14,17 +14,58 @@ test('the page of profiles says what ran, what a release has changed, and where 
     slice({ at: START_MS - 60_000, worker: 1, release: 'r1', busy: 'priceOf' }))
   const all = await read('/profiles')
   assert.match(all, /2 profiles of 5 s, of 2 workers/)
-  assert.match(all, /50\.0%<\/strong> <bdi class="mono">priceOf/)
+  assert.match(all,
+    /<bdi class="mono">priceOf<\/bdi>[^]*?data-label="In itself">50\.0%[^]*?data-label="With its calls">50\.0%/)
   assert.ok(!all.includes('<b>taxOf'))
   assert.match(all, /href="\/api\/v1\/profiles\/file\?" download/)
   const changed = await read('/profiles?release=r2&beforeRelease=r1')
-  assert.match(changed, /What has changed since r1.*0\.0%<\/strong> <bdi class="mono">priceOf[^\n]*before 20\.0%/s)
-  assert.match(await read('/profiles?worker=9'), /No profile was taken in this time/)
+  assert.match(changed,
+    /What has changed since r1.*priceOf<\/bdi>.*?"Before, 1 profile">20\.0%.*?"After, 1 profile">0\.0%/s)
+  assert.match(await read('/profiles?worker=9'), /No profile of this choice is kept.*href="\/profiles">Show all/s)
   assert.match(await read('/profiles?worker=x'), /worker: expected/)
 
   const { body } = await api('get', '/api/v1/profiles/functions?worker=1').expect(200)
   assert.deepEqual([body.slices, body.busyMs, body.functions[0].function, body.functions[0].place], [1, 1000, 'priceOf',
     'priceOf.js:1'])
+})
+
+test('a time that is chosen shows the profile of then, or says that none is kept', async (t) => {
+  const { visit, deck } = await startAdmin(t)
+  const slice = { worker: 1, slot: 1, release: 'r1', name: '', ms: 1000 }
+  deck.profiling.items.push({ ...slice, at: START_MS - 60_000, busy: 'late' }, { ...slice, at: START_MS - 20 * 60_000,
+    busy: 'early' })
+  const read = async (minutes: number, more: string = '') => {
+    const [since, until] = [minutes, minutes - 5].map((ago) => new Date(START_MS - ago * 60_000).toISOString())
+    return (await visit(`/profiles?${new URLSearchParams({ since, until })}${more}`)).text
+  }
+  const then = await read(22)
+  assert.match(then, /<svg class="flame"[^]*<text[^>]*>early</)
+  assert.doesNotMatch(then, />late</)
+  // The strip above says that the page shows that time, and the filters keep it.
+  assert.match(then, /class="time-chosen"/)
+  assert.doesNotMatch(then, /this page shows now/)
+  assert.match(then, /<option value="[^"]+" selected>Chosen time<[^]*<input type="hidden" name="until"/)
+  assert.match(await read(50), /No profile of this choice is kept[^]*at present those since <time[^>]*23:40:00/)
+
+  // Whoever takes another time in the filter leaves the one that was chosen.
+  const { headers } = await visit('/profiles?since=5m&until=2025-12-31T23:00:00Z&worker=', { 'hx-request': 'true' })
+  assert.equal(headers['hx-push-url'], '/profiles?since=5m')
+})
+
+test('a press on a function shows it alone, below its callers, and one that is gone shows all', async (t) => {
+  const { visit, deck } = await startAdmin(t)
+  deck.profiling.items.push({ at: START_MS - 60_000, worker: 1, slot: 1, release: 'r1', name: '', ms: 1000,
+    busy: '<b>priceOf' })
+  const { text } = await visit('/profiles?release=r1')
+  const [, url] =
+    /<a href="([^"]*frame=[^"]*)" aria-label="&lt;b&gt;priceOf [^"]*: 100% of the time, 100% in itself">/.exec(text) ??
+      []
+  assert.ok(url)
+  assert.doesNotMatch(text, /Show all<|<b>priceOf/)
+  const alone = (await visit(url.replaceAll('&amp;', '&').replace('#functions', ''))).text
+  assert.match(alone, /href="\/profiles\?release=r1#functions">Show all</)
+  assert.match(alone, /&lt;b&gt;priceOf<\/text>/)
+  assert.doesNotMatch((await visit('/profiles?frame=gone')).text, /Show all</)
 })
 
 test('an event of a worker leads to what it ran before, where that was profiled', async (t) => {
@@ -52,7 +93,7 @@ test('the event of slow requests shows what ran meanwhile against before, or tha
   const page = async (id: number) => (await visit(`/history/${id}`)).text
   const text = await page(event.id)
   assert.match(text,
-    /What ran meanwhile<\/h2>.*busy for \d.*before 20\.0%.*&lt;b&gt;taxOf<\/bdi>[^\n]*before 0\.0%.*priceOf/s)
+    /What ran meanwhile<\/h2>.*busy for \d.*before 20\.0%.*&lt;b&gt;taxOf<\/bdi>.*?data-label="Before">0\.0%.*priceOf/s)
   assert.ok(!text.includes('<b>taxOf'))
   deck.profiling.items.splice(0, 1)
   // It runs no more than before.

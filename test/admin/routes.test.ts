@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { bucketOf } from '../../workers/histogram.ts'
 import { startAdmin, TOKEN } from '../support/admin.ts'
+import { aCrash } from '../support/crash-record.ts'
 import { report } from '../support/vitals.ts'
+import type { NewEvent } from '../../server/events/stream.ts'
 
 const MINUTE_MS = 60_000
 const HOSTILE = 'GET /<script>alert(1)</script>'
@@ -50,15 +52,17 @@ test('forgets the minutes of more than an hour ago, and keeps what each release 
   assert.deepEqual(await routesOf('?release=r1'), ['GET /orders', 'GET /users/:id'])
 })
 
-test('a route has a page: its last hour by the minute, and each release that has answered it', async (t) => {
+test('a route has a page: its last hour, and each release that has answered it', async (t) => {
   const { visit } = await setUp(t)
   const list = (await visit('/routes?since=all')).text
   assert.match(list, /class="row-link" href="\/route\?route=GET\+\/orders"><bdi>GET \/orders/)
   assert.match(list, /class="num is-failing" data-label="Error rate" title="25 answers/)
   assert.match(list, /<path d="M[^"]+"/)
   const { text } = await visit('/route?route=GET+%2Forders')
-  assert.match(text, /100 requests since the master started, 25\.0% 5xx/)
-  assert.match(text, /5xx a minute[^]*<strong>25<\/strong>/)
+  assert.match(text, /<dt>Requests<\/dt><dd class="figure">100<[^]*at most 50 a minute/)
+  assert.match(text, /<dt>Error rate<\/dt><dd class="figure is-failing">25\.0%<[^]*25 answers with 5xx/)
+  assert.match(text, /None is known: no slow spell/)
+  assert.doesNotMatch(text, /Profile of/)
   assert.match(text, /href="\/releases\/r1">r1<\/a>[^]*0\.0%/)
   assert.match(text, /href="\/logs\?q=\/orders"/)
   assert.ok(!(await visit(`/route?route=${encodeURIComponent(HOSTILE)}`)).text.includes('<script>alert'))
@@ -80,6 +84,73 @@ test('a time that is chosen counts for the routes too, by the minute', async (t)
   const { body } = await api('get', `/api/v1/routes?${span}`)
   assert.deepEqual(body.items.map(({ route, requests }) => [route, requests]), [['GET /orders', 50], ['GET /users/:id',
     50]])
+})
+
+test('the sparklines are of the time and the release that are filtered by, and are titled so', async (t) => {
+  const { clock, visit } = await setUp(t)
+  const iso = (ms: number) => new Date(ms).toISOString()
+  const span = (from: number, to: number) =>
+    new URLSearchParams({ since: iso(clock.now() - from * MINUTE_MS), until: iso(clock.now() - to * MINUTE_MS) })
+  const headOf = async (query: string) =>
+    /scope="col">([^<]*)<\/th>/.exec((await visit(`/routes?${query}`)).text.split('>Route</th>')[1])?.[1]
+  const titles = ['', 'since=5m', 'since=60m', 'since=all', String(span(12, 5))].map(headOf)
+  assert.deepEqual(await Promise.all(titles), ['Last 15 minutes', 'Last 5 minutes', 'Last hour', 'Last hour',
+    'Chosen time'])
+  const pathOf = async (query: string) =>
+    /GET \/orders<[^]*?<path d="([^"]*)"/.exec((await visit(`/routes?${query}`)).text)?.[1]
+  assert.notEqual(await pathOf('since=60m'), await pathOf('since=60m&release=r2'))
+
+  const forgotten = (await visit(`/routes?${span(90, 80)}`)).text
+  assert.match(forgotten, /No request is known of this time/)
+  const then = (await visit(`/routes?${span(12, 5)}`)).text
+  assert.match(then, /selected>Chosen time<[^]*<input type="hidden" name="until"/)
+  // The page of the route is of that time as well.
+  const [, url] = /class="row-link" href="(\/route[^"]*orders[^"]*)"/.exec(then) ?? []
+  const route = (await visit(url.replaceAll('&amp;', '&'))).text
+  assert.match(route, /aria-label="In the chosen time">[^]*<dt>Requests<\/dt><dd class="figure">50</)
+  assert.match((await visit(`/route?route=GET+/orders&${span(90, 80)}`)).text,
+    /Nothing is known of it in the chosen time/)
+})
+
+test('the page of a route tells of its slow requests: in flight, in slow spells and of workers that hung in one', async (t) => {
+  const { deck, clock, history, visit } = await setUp(t)
+  const detail = { route: 'GET /orders', since: '2026-01-01T00:02:00.000Z', p99Ms: 900, usualP99Ms: 10,
+    others: ['GET /users/:id'] }
+  const spell = deck.events.publish(
+    { at: '2026-01-01T00:03:00.000Z', type: 'route.slowed', message: '2 routes are slow, most of all GET /orders',
+      detail } as NewEvent
+  )
+  const hung = aCrash({ at: '2026-01-01T00:06:00.000Z', cause: 'hung', kind: 'hung', worker: 6,
+    requests: [{ method: 'GET', path: '/users/7', ageMs: 9000, isHanging: true }, { method: 'GET', path: '/orders',
+      ageMs: 8000 }] })
+  const { crash, group } = history.crashes.record('v1:hung', hung, { culprit: null })
+  deck.events.publish(
+    { at: hung.at, type: 'worker.exited', cause: 'hung', worker: 6, slot: 1, message: 'worker 6 hung',
+      detail: { crash, crashGroup: group } } as NewEvent
+  )
+  deck.requests.push({ method: 'GET', path: '/users/8', ageMs: 4000 }, { method: 'GET', path: '/users/9', ageMs: 3 }, {
+    method: 'POST',
+    path: '/users/8',
+    ageMs: 4000
+  })
+
+  const read = async (query: string) => (await visit(`/route?route=${query}`)).text
+  const users = await read('GET+/users/:id')
+  assert.match(users, /href="\/workers\/1"><bdi>GET \/users\/8<\/bdi> is in flight for 4\.0 s in worker 1</)
+  assert.doesNotMatch(users, /users\/9|POST/)
+  assert.match(users, /<bdi>Worker 6 hung<[^]*href="\/crashes\/1[^"]*">see crash</)
+  assert.match(users, new RegExp(`href="/history/${spell.id}"><bdi>2 routes are slow`))
+  const orders = await read('GET+/orders')
+  assert.match(orders, /<bdi>2 routes are slow/)
+  assert.doesNotMatch(orders, /Worker 6 hung|in flight for 4|Profile of/)
+
+  deck.profiling.items.push({ at: clock.now() - MINUTE_MS, worker: 1, slot: 1, release: 'r1', name: '', busy: 'x',
+    ms: 1000 })
+  assert.match(await read('GET+/orders'), /href="\/profiles">[^]*Profile of the last hour/)
+  const then = new URLSearchParams({ since: '2026-01-01T00:05:00Z', until: '2026-01-01T00:07:00Z' })
+  const later = await read(`GET+/users/:id&${then}`)
+  assert.match(later, /Worker 6 hung/)
+  assert.doesNotMatch(later, /routes are slow|in flight for 4|Profile of/)
 })
 
 test('the page marks the routes that a release made worse, and shows their names as text', async (t) => {

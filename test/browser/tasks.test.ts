@@ -128,7 +128,7 @@ const TASKS: [string, number, (hand: Hand) => Promise<unknown>][] = [['is it wel
     await page.locator('.look-list li').filter({ has: page.getByRole('progressbar') }).waitFor()
     items[0] = { ...items[0], state: 'done', bytes: 1000, finishedAt: new Date().toISOString(), file }
     await press(page.locator(`#look-${items[0].id}`).getByRole('link', { name: 'Busiest functions' }))
-    await page.locator('#functions').getByText('priceOf').first().waitFor()
+    await page.getByRole('table', { name: 'Functions' }).getByText('priceOf').waitFor()
   }
 ], ['a colleague may look', 3, async ({ page, press }) => {
   await press(page.getByRole('link', { name: 'Access' }))

@@ -320,9 +320,10 @@ function fakePreview ({ kind, release = 'r2' }: Parameters<Deck['preview']>[0],
 function fakeReport (): Report {
   return { checkedAt: '2026-01-01T00:00:00.000Z', isRunning: true, problems: 2,
     items: [{ id: 'drain', severity: 'error', title: '1 replaced worker has cut off requests',
-      why: 'They took longer than drain.deadlineMs.',
-      mend: [{ how: 'flags', text: '--drain-deadline-ms 120000', where: 'clusterdeck start' }] }, { id: 'in-place',
-      severity: 'warning', title: 'Releases run in place', why: 'A rollback cannot bring the code back.',
+      why: 'They took longer than a worker has to finish them.',
+      mend: [{ how: 'flags', text: '--drain-deadline-ms 120000', where: 'clusterdeck start',
+        sets: { name: 'drain.deadlineMs', value: 120_000 } }] }, { id: 'in-place', severity: 'warning',
+      title: 'Releases run in place', why: 'A rollback cannot bring the code back.',
       mend: [{ how: 'option', text: 'releases: { mode: \'folder\' }', where: '/srv/app/clusterdeck.config.mjs' }] }, {
       id: 'clock',
       severity: 'unknown',

@@ -123,14 +123,16 @@ function optionsTable () {
 }
 
 function tableOfOptions (heading: string, about: string | null, options: Option[]) {
-  return [`## ${heading}`, '', ...about === null ? [] : [about, ''], '| key | meaning | default | flag, environment |',
-    '| --- | --- | --- | --- |', ...options.map(rowOfOption), ''].join('\n')
+  return [`## ${heading}`, '', ...about === null ? [] : [about, ''], '| key | meaning | flag |', '| --- | --- | --- |',
+    ...options.map(rowOfOption), ''].join('\n')
 }
 
 function rowOfOption ({ name, kind, flag, env, fallback, description }: Option) {
   const isShown = fallback !== undefined && typeof fallback !== 'object' && kind !== 'file'
-  const ways = kind === 'file' ? '' : `\`${flag}\`${name === 'workers' ? ', `-w`' : ''}, \`${env}\``
-  return `| \`${name}\` | ${description} | ${isShown ? `\`${fallback}\`` : ''} | ${ways} |`
+  // The text above the tables says how a variable is named.
+  const isUsual = env === `CLUSTERDECK_${flag.slice(2).toUpperCase().replaceAll('-', '_')}`
+  const ways = kind === 'file' ? '' : `\`${flag}\`${name === 'workers' ? ', `-w`' : ''}${isUsual ? '' : `, \`${env}\``}`
+  return `| \`${name}\` | ${description}${isShown ? `; default: \`${fallback}\`` : ''} | ${ways} |`
 }
 
 if (process.argv[1]?.endsWith('manual-tables.ts')) {

@@ -21,7 +21,7 @@ test('the busiest functions come first, with the line in which they spend their 
   }], [4, 'hash', [], { url: 'node:crypto', lineNumber: 1 }], [5, '(idle)', [], { url: '', lineNumber: -1 }]], [[3, 70],
     [4, 20], [2, 10], [5, 100]])
   Object.assign(profile.nodes[2], { positionTicks: [{ line: 11, ticks: 3 }, { line: 12, ticks: 60 }] })
-  const { busyMs, idleMs, functions, calls } = hotFunctions(JSON.stringify(profile), ITEM, deck)
+  const { busyMs, idleMs, functions, calls } = hotFunctions(JSON.stringify(profile), ITEM, deck).hot
   assert.deepEqual([busyMs, idleMs], [100, 100])
   assert.deepEqual(
     functions.map((
@@ -43,5 +43,5 @@ test('a file that is no CPU profile is refused, whatever is in it', () => {
     samples: [2, 1],
     timeDeltas: ['a']
   }
-  assert.equal(hotFunctions(JSON.stringify(hostile), ITEM, deck).busyMs, 0)
+  assert.equal(hotFunctions(JSON.stringify(hostile), ITEM, deck).hot.busyMs, 0)
 })

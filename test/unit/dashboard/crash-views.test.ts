@@ -89,7 +89,7 @@ test('a sparkline ends at the right edge, is as high as its highest value and ha
     ageMs: 20_000,
     value: null
   }, { ageMs: 0, value: 0 }], 60_000)
-  assert.equal(path, 'M0 16L60 2M120 30')
+  assert.equal(path, 'M0 16h0L60 2M120 30h0')
   assert.deepEqual([end, max, last], [{ x: 120, y: 30 }, 10, 0])
   assert.deepEqual(sparklineOf([{ ageMs: -5, value: null }], 60_000), { path: '', end: null, max: null, last: null })
 })

@@ -39,6 +39,14 @@ describe('the page of the settings', () => {
     assert.deepEqual(names.toSorted(), OPTIONS.map(({ name }) => name).toSorted())
   })
 
+  test('shows what is changed before all groups', () => {
+    const { groups } = settingsModel(asked({ wanted: { 'rollout.surge': 2, 'logs.maxFiles': 9 } }))
+    const [first, ...others] = groups.map(({ id, settings }) => [id, settings.map(({ name }) => name)] as const)
+    assert.deepEqual(first, ['changed', ['rollout.surge', 'logs.maxFiles']])
+    assert.ok(!others.some(([, names]) => names.includes('rollout.surge')))
+    assert.equal(settingsModel(asked()).groups[0].id, 'workers')
+  })
+
   test('finds options by words of their names, descriptions and values, as they are typed and as they are said', () => {
     for (const [q, name] of [['deadline drain', 'drain.deadlineMs'], ['CERTIFICATE chain', 'admin.tls.cert'], [
       'ready.timeoutMs 30000',
@@ -46,12 +54,12 @@ describe('the page of the settings', () => {
     ], ['admin 12 h', 'admin.sessionTtlMs']]) {
       assert.ok(shownIn(settingsModel(asked({ search: `q=${q}` }))).some((setting) => setting.name === name), q)
     }
-    assert.equal(settingsModel(asked({ search: 'q=nowhere' })).count, 0)
+    assert.deepEqual(settingsModel(asked({ search: 'q=nowhere' })).groups, [])
   })
 
   test('shows what somebody has changed beside what is configured, by whom, and when a change takes effect', () => {
-    const model = settingsModel(asked({ wanted: { 'recycle.maxRssBytes': 512 * 1024 ** 2 }, search: 'show=changed' }))
-    const [{ name, said, value, configured, changed, effect }, ...others] = shownIn(model)
+    const model = settingsModel(asked({ wanted: { 'recycle.maxRssBytes': 512 * 1024 ** 2 } }))
+    const [{ name, said, value, configured, changed, effect }, ...others] = model.groups[0].settings
     assert.deepEqual([name, said, value, configured?.said, changed?.actor, changed?.id, effect, others], [
       'recycle.maxRssBytes',
       '512 MB',
