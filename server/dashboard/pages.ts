@@ -111,11 +111,11 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
   // Beside all of them
   { path: '/palette', view: 'palette', model: paletteModel },
   { path: '/time-strip', view: 'time-strip',
-    model: (asked) => timeStrip({ ...asked, path: String(asked.params.get('path') ?? '/') }) },
+    model: (asked: Asked) => timeStrip({ ...asked, path: String(asked.params.get('path') ?? '/') }) },
   { path: '/decks', view: 'decks', model: decksModel },
   { path: '/dialogs', view: 'dialogs', model: dialogsModel },
   { path: '/docs/api/:id', view: 'docs', model: operationsPageModel },
-  { path: '/docs{/:id}', view: 'docs', model: docsModel }
+  { path: '/docs{/:id}', view: 'docs', model: docsModel, hasFilters: true }
 ])
 
 /** The pages of a deck for the live connection, see follow-page.ts. */
