@@ -46,7 +46,7 @@ export const HOST_PAGES: readonly Page<Asked>[] = Object.freeze([
   { path: '/palette', view: 'palette', model: palettePage },
   { path: '/dialogs', view: 'host-dialogs', model: (asked) => ({ places: placesFor(asked) }) },
   // The apps, to go to from the pages of another
-  { path: '/switch', view: 'switch', model: switchModel }
+  { path: '/switch', view: 'switch', model: switchModel, isPart: true }
 ])
 
 export function hostFrame ({ apps, can }: { apps: Apps, can?: Powers }) {

@@ -129,12 +129,12 @@ async function lookAs (page: Page, colorScheme: 'light' | 'dark') {
   await untilStill(page)
 }
 
-/** What blinks goes on for ever, and so does what follows a scroll position. */
+/** What blinks goes on for ever. */
 async function untilStill (page: Page) {
   await page.evaluate(() => new Promise(requestAnimationFrame))
   await page.waitForFunction(() =>
-    document.getAnimations().every(({ playState, effect, timeline }) =>
-      playState !== 'running' || timeline !== document.timeline || effect?.getComputedTiming().endTime === Infinity
+    document.getAnimations().every(({ playState, effect }) =>
+      playState !== 'running' || effect?.getComputedTiming().endTime === Infinity
     )
   )
 }

@@ -110,7 +110,7 @@ test('a line of requests ends at the present, forgets what is old, and a silent 
     memory.note([aMember({ member: 'a', ...fields })], NOW + seconds * 1000)
   at(0, { vitals: { requestsPerSecond: 10, latencyP99Ms: null } })
   at(290, { vitals: { requestsPerSecond: 5, latencyP99Ms: null } })
-  assert.equal(memory.pointsOf('a'), '0,3 120,16')
+  assert.equal(memory.pointsOf('a'), '0,2 120,16')
   at(300, { vitals: { requestsPerSecond: null, latencyP99Ms: null } })
   assert.equal(memory.pointsOf('a'), '116,3')
   at(310, { isSilent: true, ageMs: 10_000 })
