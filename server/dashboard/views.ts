@@ -109,9 +109,9 @@ function createNotes (place?: (html: string) => string) {
 }
 
 const helpers = Object.freeze({
-  f: { ago: formatAgo, capitalised, cause: causeText, duration: formatDuration, exact: formatExactDuration,
-    bytes: formatBytes, commit: formatCommit, dispatch: formatDispatch, limits: formatLimits, node: formatNode,
-    number: formatCount, percent: formatPercent, rate: formatRate, latency: formatLatency },
+  f: { ago: formatAgo, capitalised, cause: causeText, exact: formatExactDuration, bytes: formatBytes,
+    commit: formatCommit, dispatch: formatDispatch, limits: formatLimits, node: formatNode, number: formatCount,
+    percent: formatPercent, rate: formatRate, latency: formatLatency },
   count,
   asset: assetUrl,
   icon,
