@@ -1,8 +1,6 @@
 import { DeckError } from '../errors.ts'
 import { askAll, type Hosts } from '../api/ask.ts'
-import { checkAlone, type Query } from './api-lines.ts'
-import type { z } from 'zod'
-import type { LOG_LINE } from './api-lines.ts'
+import { checkAlone, type Entry, type Query } from './api-lines.ts'
 
 /**
  * Output of several hosts of a fleet, or of several apps of a host, joined by time. Times of hosts are by their own
@@ -10,8 +8,7 @@ import type { LOG_LINE } from './api-lines.ts'
  */
 /** what a line says of where it is from */
 export type Whose = 'member' | 'app'
-type Line = z.infer<typeof LOG_LINE>
-export type JoinedLine<W extends Whose = never> = Line & Partial<Record<Whose, string>> & Record<W, string>
+export type JoinedLine<W extends Whose = never> = Entry & Partial<Record<Whose, string>> & Record<W, string>
 /** `hosts`: or apps */
 export type JoinedLines<W extends Whose = never> = { items: JoinedLine<W>[], next: string | null, hosts: Hosts }
 /** of one of them */
@@ -25,7 +22,7 @@ const END_OF_TIME = Date.parse('9999-12-31T00:00:00.000Z')
 /** `ask`: one of them @throws {DeckError} invalid-query */
 export async function joinLines<W extends Whose> (whose: W, names: readonly string[],
   { lines = DEFAULT_LINES, cursor, ...given }: Query,
-  ask: (name: string, wanted: Wanted) => Promise<{ items: Line[], next: string | null }>): Promise<JoinedLines<W>>
+  ask: (name: string, wanted: Wanted) => Promise<{ items: Entry[], next: string | null }>): Promise<JoinedLines<W>>
 {
   if (lines > MAX_JOINED_LINES)
     throw new DeckError('invalid-query', `lines: expected at most ${MAX_JOINED_LINES} of several, received ${lines}`)
@@ -63,7 +60,7 @@ function createJoin<W extends Whose> (whose: W, { lines, around }: { lines: numb
 
   return {
     /** `items`: oldest first */
-    add (name: string, items: Line[]) {
+    add (name: string, items: Entry[]) {
       let key = ''
       const keyed = items.map((line) => {
         if (line.arrivedAt !== null && line.arrivedAt > key) key = line.arrivedAt

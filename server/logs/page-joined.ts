@@ -49,25 +49,13 @@ export async function joinedLogsModel (kind: Kind, { now, ...asked }: { params: 
         linkTo({ [whose]: texts[whose], q: texts.q, level: texts.level, around: item.arrivedAt, line: nameOf(item) }) })
     )
     const marked = items.find((item) => nameOf(item) === mark)
-    return {
-      path: PATH,
-      now: now(),
-      levels: levelsOf(values.level, lines),
-      query: texts,
-      view,
-      problem: null,
-      lines,
-      hosts,
-      places: '',
-      around: view === 'around' && !marked ? texts.around : null,
-      isCutShort: false,
-      markLinks: marked ? linksOfMark(kind, marked, texts) : [],
-      canonicalUrl: `${PATH}${queryOf(texts)}`,
-      // Not what a host whose clock is ahead has written: it would hide what the others write until then.
-      links: linksOf(kind, texts, view, { next, since: items.findLast(({ arrivedAt }) =>
-        arrivedAt !== null && Date.parse(arrivedAt) <= now()
-      )?.arrivedAt ?? null })
-    }
+    // Not what a host whose clock is ahead has written: it would hide what the others write until then.
+    const since = items.findLast(({ arrivedAt }) => arrivedAt !== null && Date.parse(arrivedAt) <= now())?.arrivedAt ??
+      null
+    return { path: PATH, now: now(), levels: levelsOf(values.level, lines), query: texts, view, problem: null, lines,
+      hosts, places: '', around: view === 'around' && !marked ? texts.around : null, isCutShort: false,
+      markLinks: marked ? linksOfMark(kind, marked, texts) : [], canonicalUrl: `${PATH}${queryOf(texts)}`,
+      links: linksOf(kind, texts, view, { next, since }) }
   } catch (error) {
     return { path: PATH, now: now(), hosts: NO_HOSTS, canonicalUrl: PATH, ...withoutLines(error, params) }
   }
