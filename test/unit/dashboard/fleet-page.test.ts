@@ -112,7 +112,7 @@ test('a line of requests ends at the present, forgets what is old, and a silent 
   at(290, { vitals: { requestsPerSecond: 5, latencyP99Ms: null } })
   assert.equal(memory.pointsOf('a'), '0,2 120,16')
   at(300, { vitals: { requestsPerSecond: null, latencyP99Ms: null } })
-  assert.equal(memory.pointsOf('a'), '116,3')
+  assert.equal(memory.pointsOf('a'), '116,2')
   at(310, { isSilent: true, ageMs: 10_000 })
   const heard = memory.heardAt('a')
   at(311, { isSilent: true, ageMs: 10_700 })
