@@ -1,14 +1,11 @@
 import type { Entry, State } from './log-tail.ts'
 
 /**
- * Follows the output on all hosts of the fleet, which do not stream to each other: it asks again and again for what
- * came since. The clocks of the hosts differ, so it asks for a little more, and leaves out what it has had.
+ * Follows the output of several hosts or apps, which have no stream together: it asks again and again for what came
+ * since. The clocks of hosts differ, so it asks for a little more, and leaves out what it has had.
  */
-type FleetEntry =
-  & Entry
-  & { member: string }
 /** `at`: when this host has answered, by its clock, in ms since the epoch */
-type Answer = { items: FleetEntry[], silent: string[], at: number }
+type Answer = { items: Entry[], silent: string[], at: number }
 
 const EVERY_MS = 3000
 const OVERLAP_MS = 5000
@@ -20,7 +17,7 @@ export function createFleetTail ({ url, since, seen, onEntries, onState, ask = a
   since: string,
   /** the lines that are shown, see `nameOf` */
   seen: string[],
-  onEntries: (entries: (FleetEntry | { note: string })[]) => void,
+  onEntries: (entries: (Entry | { note: string })[]) => void,
   onState: (state: State) => void,
   ask?: (url: string) => Promise<Answer>,
   timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
@@ -66,13 +63,14 @@ export function createFleetTail ({ url, since, seen, onEntries, onState, ask = a
 }
 
 /** @returns the same as in the link of a line */
-function nameOf ({ member, place }: FleetEntry): string {
-  return `${member}:${place}`
+function nameOf ({ member, app, place }: Entry): string {
+  return `${member ?? app}:${place}`
 }
 
 async function askJson (url: string): Promise<Answer> {
   const response = await fetch(url, { headers: { Accept: 'application/json' } })
-  if (!response.ok) throw new Error(`the fleet answered with ${response.status}`)
-  const { items, hosts } = await response.json() as { items: FleetEntry[], hosts: { silent: string[] } }
-  return { items, silent: hosts.silent, at: Date.parse(String(response.headers.get('date'))) || Date.now() }
+  if (!response.ok) throw new Error(`the answer has the status ${response.status}`)
+  const { items, hosts, apps = hosts } = await response.json() as { items: Entry[] } & Record<'hosts' | 'apps',
+    { silent: string[] }>
+  return { items, silent: apps.silent, at: Date.parse(String(response.headers.get('date'))) || Date.now() }
 }

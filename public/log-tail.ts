@@ -5,7 +5,7 @@
  * `bytes`: so many were left out
  */
 export type Entry = { slot: number, stream: 'stdout' | 'stderr', text?: string, arrivedAt?: string | null,
-  place?: string, member?: string, bytes?: number }
+  place?: string, member?: string, app?: string, bytes?: number }
 export type State = 'live' | 'lost'
 type Source = Pick<EventSource, 'readyState' | 'close'> & {
   addEventListener(type: string, listener: (message: MessageEvent) => void): void

@@ -38,17 +38,24 @@ const LEVEL_FIELDS = Object.freeze(['level', 'severity', 'lvl'])
 const MESSAGE_FIELDS = Object.freeze(['msg', 'message'])
 /** Each line has the time of its arrival in front. */
 const TIME_FIELDS = Object.freeze(['time', 'timestamp', '@timestamp', 'ts'])
+/** They are left out where the message says the same. */
+const REQUEST_FIELDS = Object.freeze(['method', 'url', 'path'])
+const OWN_TIME = /^\s*\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?Z| ?[+-]\d\d:?\d\d)?)\]?:?\s+(?=\S)/
+/** How long a program may keep a line back. */
+const SAME_TIME_MS = 10_000
+/** The zones of the world differ by so much, and a time need not name its own. */
+const ZONE_STEP_MS = 15 * 60_000
 
 /**
- * `text`: a line as it was written.
+ * `text`: a line as it was written; `arrivedAt`: the time in front of it, which the line is not to say again.
  * @returns without escape sequences, a space for each other control character but tabs; a JSON object as its level, its
  * message and its other fields
  */
-export function shownLine (text: string): ShownLine {
+export function shownLine (text: string, arrivedAt?: string | null): ShownLine {
   // Cut before it is looked at: what it costs to show a line must not depend on who wrote it.
   const part = text.length > MAX_SHOWN_CHARS ? wholeCharacters(text.slice(0, MAX_SHOWN_CHARS)) : text
   const cutChars = text.length - part.length
-  const parts = (cutChars === 0 && jsonParts(part)) || toColoured(part)
+  const parts = (cutChars === 0 && jsonParts(part)) || withoutTime(toColoured(part), arrivedAt)
   return { text: parts.map(({ text: each }) => each).join(''), raw: part.replace(ESCAPES, '').replace(CONTROLS, ' '),
     parts, cutChars }
 }
@@ -72,6 +79,14 @@ export function markHits (parts: readonly Part[], hits: readonly [number, number
   })
 }
 
+function withoutTime (parts: Part[], arrivedAt: string | null | undefined): Part[] {
+  const [whole, time] = OWN_TIME.exec(parts[0]?.text ?? '') ?? []
+  if (whole === undefined || !arrivedAt) return parts
+  const apartMs = Math.abs(Date.parse(time.replace(',', '.')) - Date.parse(arrivedAt)) % ZONE_STEP_MS
+  if (!(Math.min(apartMs, ZONE_STEP_MS - apartMs) <= SAME_TIME_MS)) return parts
+  return [{ ...parts[0], text: parts[0].text.slice(whole.length) }, ...parts.slice(1)]
+}
+
 export function withoutEscapes (text: string) {
   return text.replace(ESCAPES, '')
 }
@@ -84,8 +99,10 @@ function jsonParts (text: string): Part[] | null {
   const messageField = MESSAGE_FIELDS.find((name) => typeof fields[name] === 'string')
   if (levelField === undefined && messageField === undefined) return null
   const level = levelField === undefined ? '' : levelName(String(fields[levelField]))
-  const rest = Object.entries(fields).filter(([name]) =>
-    name !== levelField && name !== messageField && !TIME_FIELDS.includes(name)
+  const words = messageField === undefined ? [] : String(fields[messageField]).split(/\s+/)
+  const rest = Object.entries(fields).filter(([name, value]) =>
+    name !== levelField && name !== messageField && !TIME_FIELDS.includes(name) &&
+    !(REQUEST_FIELDS.includes(name) && words.includes(String(value)))
   )
   return [{ text: level && `${cleanText(level).slice(0, 12).toUpperCase().padEnd(5)} `, style: 'line-level' }, {
     text: messageField === undefined ? '' : cleanText(String(fields[messageField])),

@@ -73,7 +73,9 @@ export function createView (list: HTMLElement, onChange: (state: ViewState) => v
   }
 
   async function addMatching (items: Item[]) {
-    const asked = items.filter(isLine).map(({ text, stream }) => ({ text, stream, shown: shownLine(text).text }))
+    const asked = items.filter(isLine).map(({ text, stream, arrivedAt }) => ({ text, stream,
+      shown: shownLine(text, arrivedAt).text })
+    )
     const found = await matching?.find(asked)
     if (typeof found !== 'object') return giveUp(found)
     let place = 0
@@ -174,34 +176,34 @@ function isLine (item: Item): item is Entry & { text: string } {
 }
 
 function elementMaker ({ q, level }: Wanted): (item: Item) => HTMLElement {
-  /** Whose lines the page shows: what is around a line of a host is shown for the same ones. */
-  const hosts = new URLSearchParams(location.search).get('member') ?? '*'
+  /** Whose lines the page shows: what is around a line is shown for the same hosts or apps. */
+  const chosen = Array.from(new URLSearchParams(location.search)).filter(([name]) => /^(member|app)$/.test(name))
   const findHits = createHits(q !== undefined && isPattern(q) ? undefined : q)
   const others = new URLSearchParams({ ...(q !== undefined && { q }), ...(level && { level: level.join() }) })
     .toString()
   return (item) => {
     if ('note' in item) return noteElement(item.note)
-    const { slot, stream, text, bytes, arrivedAt, place, member, hits } = item
+    const { slot, stream, text, bytes, arrivedAt, place, member, app, hits } = item
+    const whose = member ?? app
     if (text === undefined)
       return noteElement(
         `… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out: output is faster than this page`
       )
-    const shown = shownLine(text)
+    const shown = shownLine(text, arrivedAt)
     const level = levelOf(text, stream)
-    const line = elementOf('div',
-      `line hue-${Number(slot) % 6} ${TONES[level]}${stream === 'stderr' ? ' is-stderr' : ''}`)
+    const line = elementOf('div', `line ${TONES[level]}${stream === 'stderr' ? ' is-stderr' : ''}`)
     line.dataset.level = level
     if (shown.raw !== shown.text) line.dataset.raw = shown.raw
     const body = elementOf('span', 'line-text')
     body.append(...toNodes(markHits(shown.parts, hits ?? findHits(shown.text))))
     const streamName = elementOf('span', 'line-stream', stream === 'stderr' ? 'err' : '')
     const around = new URLSearchParams(
-      member === undefined
+      whose === undefined
         ? { around: String(place) }
-        : { member: hosts, around: String(arrivedAt), line: `${member}:${place}` }
+        : { ...Object.fromEntries(chosen), around: String(arrivedAt), line: `${whose}:${place}` }
     )
     const url = `${BASE}/logs?${others}${others && '&'}${around}#log-mark`
-    line.append(timeElement(arrivedAt, url), ...(member === undefined ? [] : [elementOf('bdi', 'line-member', member)]),
+    line.append(timeElement(arrivedAt, url), ...(whose === undefined ? [] : [elementOf('bdi', 'line-whose', whose)]),
       elementOf('span', 'line-slot', String(Number(slot))), streamName, body)
     if (shown.cutChars > 0) body.append(elementOf('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))
     return line

@@ -42,7 +42,8 @@ export const PLACES: readonly Place[] = Object.freeze([{ key: 'o', label: 'Overv
 export const HOST_PLACES: readonly Place[] = Object.freeze([{ key: 'a', label: 'Apps', href: '/', icon: 'package',
   hint: 'list, health' }, { key: 'f', label: 'Fleet', href: '/fleet', icon: 'monitor', hint: 'hosts, apps, rollouts',
   needs: 'fleet' }, { key: 'h', label: 'History of all apps', href: '/history', icon: 'database',
-  hint: 'events, of the host too: apps added, tokens, sign-ins' }, { key: 't', label: 'Alerts', href: '/alerts',
-  icon: 'bell', hint: 'webhooks, Slack, Discord, Teams, mail, deliveries', needs: 'allApps' }, { label: 'Access',
-  href: '/access', icon: 'key-round', hint: 'tokens', needs: 'administer' }, { key: 'm', label: 'Manual', href: '/docs',
-  icon: 'info', hint: 'docs, help' }])
+  hint: 'events, of the host too: apps added, tokens, sign-ins' }, { key: 'l', label: 'Logs of all apps', href: '/logs',
+  icon: 'terminal', hint: 'stdout, stderr' }, { key: 't', label: 'Alerts', href: '/alerts', icon: 'bell',
+  hint: 'webhooks, Slack, Discord, Teams, mail, deliveries', needs: 'allApps' }, { label: 'Access', href: '/access',
+  icon: 'key-round', hint: 'tokens', needs: 'administer' }, { key: 'm', label: 'Manual', href: '/docs', icon: 'info',
+  hint: 'docs, help' }])

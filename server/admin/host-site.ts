@@ -2,6 +2,7 @@ import { alertResources } from '../alerts/api.ts'
 import { APP_NAME, appResources } from '../host/api-apps.ts'
 import { hostEventResources } from '../events/api.ts'
 import { hostFleetResources } from '../fleet/api-host.ts'
+import { hostLogResources } from '../logs/api-apps.ts'
 import { hostResources } from '../host/api.ts'
 import { createIdempotency } from '../api/idempotency.ts'
 import { noticeResources } from '../events/api-notices.ts'
@@ -61,7 +62,8 @@ export function hostOperations (
     groups: {
       Host: { about: 'The host itself: one master with many apps.',
         resources: { ...hostResources({ apps }), ...hostFleetResources({ apps }),
-          ...hostEventResources({ apps, history, now, log }), ...noticeResources({ deck: apps, isOfHost: true }),
+          ...hostEventResources({ apps, history, now, log }), ...hostLogResources({ apps, now }),
+          ...noticeResources({ deck: apps, isOfHost: true }),
           ...alertResources({ deck: apps, history, isOfHost: true }) } },
       Apps: { about: 'The apps of the host.', resources: appResources({ apps }) },
       Access: { about: 'Tokens and sign-in links.',

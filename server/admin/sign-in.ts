@@ -9,7 +9,6 @@ import type { EventStream } from '../events/stream.ts'
 
 /**
  * How a browser gets a session: by a one-time link or by the token, typed into the page. And how it ends one.
- * The page is `pages/sign-in` with `{ notice: { kind: 'info' | 'error', text } | null, next }`.
  */
 
 const FIELD_LIMIT_BYTES = 4096
@@ -48,8 +47,8 @@ export function signInRouter ({ sessions, links, views, events, limiters }: {
     const { outcome, ...link } = code === null ? { outcome: null } : redeemCode(req, code)
     if (outcome === 'valid') return startSession(req, res, { next, ...link })
     if (req.auth) return goOn(req, res, req.auth, next)
-    if (outcome) return showPage(res, 401, NOTICES[outcome], next)
-    return showPage(res, 200, noticeOf(state) ?? endNotice(req), next)
+    if (outcome) return showPage(req, res, 401, NOTICES[outcome], next)
+    return showPage(req, res, 200, noticeOf(state) ?? endNotice(req), next)
   })
 
   router.post('/sign-in', requireOwnPage, (req, res, next) => readFields(cutEndlessBody(req), res, next), limitAttempts,
@@ -58,7 +57,7 @@ export function signInRouter ({ sessions, links, views, events, limiters }: {
       // A token that is pasted brings its line end along.
       const person = sessions.whoHolds(String(token ?? '').trim())
       if (person) return startSession(req, res, { next, person })
-      return showPage(res, 401, NOTICES.wrongToken, next)
+      return showPage(req, res, 401, NOTICES.wrongToken, next)
     })
 
   router.post('/sign-out', (req, res) => {
@@ -72,7 +71,7 @@ export function signInRouter ({ sessions, links, views, events, limiters }: {
   /** It comes after the same-origin check, so that no foreign page can use up the attempts of its visitor. */
   function limitAttempts (req: express.Request, res: express.Response, next: express.NextFunction) {
     limiters.signIn(req, res,
-      (refusal: unknown) => refusal ? showPage(res, 429, NOTICES.rateLimited, req.body?.next) : next())
+      (refusal: unknown) => refusal ? showPage(req, res, 429, NOTICES.rateLimited, req.body?.next) : next())
   }
 
   function redeemCode (req: express.Request, code: string): ReturnType<typeof links.redeem> {
@@ -117,11 +116,16 @@ export function signInRouter ({ sessions, links, views, events, limiters }: {
     return why === null ? null : { kind: 'info', text: why }
   }
 
-  function showPage (res: express.Response, status: number, notice: { kind: string, text: string } | null,
-    next: unknown)
+  /** It names what the stranger has asked for, also where there is no such app, and nothing else of this site. */
+  function showPage (req: express.Request, res: express.Response, status: number,
+    notice: { kind: string, text: string } | null, next: unknown)
   {
+    const path = safePath(next)
     if (status === 401) res.set('WWW-Authenticate', 'Bearer realm="clusterdeck"')
-    return res.status(status).type('html').send(views.render('pages/sign-in', { notice, next: safePath(next) }))
+    return res.status(status).type('html').send(
+      views.render('pages/sign-in', { notice, next: path, address: req.get('host') ?? '',
+        app: /^\/apps\/([\w.-]{1,60})(?=$|\/)/.exec(path)?.[1] ?? null })
+    )
   }
 }
 

@@ -1,12 +1,14 @@
 import { DeckError } from '../errors.ts'
 import { createSlugs, manualIndex, manualPage, manualPages } from '../manual.ts'
 import { operationsModel, usedShapes } from './operations.ts'
+import { searchManual } from './docs-search.ts'
 import { escapeHtml } from './html.ts'
 import type { Document } from '../api/openapi.ts'
 
 const INDEX_TITLE = 'Manual'
 /** This page of the manual ends with a list of all operations of the API; each group of them has a page below it. */
 const API_PAGE = 'api'
+const MAX_QUERY_CHARS = 100
 const SAFE_URL = /^(https?:\/\/|\/docs|#)/
 /** Pages of the dashboard that belong to a page of the manual. */
 const LIVE_PAGES: Readonly<Record<string, { url: string, about: string }>> = Object.freeze({
@@ -21,17 +23,22 @@ const MAX_WHOLE_CHARS = 40
 const rendered: Map<string, string> = new Map()
 
 /**
- * One page of the manual, or its index. `id`: its name
+ * One page of the manual, or its index, which can be searched. `id`: its name
  * @throws {DeckError} not-found
  */
-export async function docsModel ({ id, now, describe }: { id?: string, now: () => number, describe?: () => Document }) {
+export async function docsModel (
+  { id, params, now, describe }: { id?: string, params?: URLSearchParams, now: () => number, describe?: () => Document }
+) {
   const name = id || undefined
+  const q = (params?.get('q') ?? '').trim().slice(0, MAX_QUERY_CHARS)
   const pages = manualPages()
   const markdown = name === undefined ? manualIndex() : manualPage(name)
   if (markdown === null) throw new DeckError('not-found', 'The manual has no such page')
   const place = pages.findIndex((page) => page.name === name)
-  return { now: now(), name, pages, title: pages[place]?.title ?? INDEX_TITLE,
-    html: await renderOnce(name ?? '', markdown), live: LIVE_PAGES[name ?? ''] ?? null,
+  return { now: now(), name, q, found: q ? searchManual(q) : null,
+    canonicalUrl: `/docs${name ? `/${name}` : q && `?q=${encodeURIComponent(q)}`}`, pages,
+    title: pages[place]?.title ?? INDEX_TITLE, html: await renderOnce(name ?? '', markdown),
+    live: LIVE_PAGES[name ?? ''] ?? null,
     api: name === API_PAGE && describe ? await operationsModel(describe(), toHtml) : null,
     previous: pages[place - 1] ?? null, next: pages[place + 1] ?? null }
 }

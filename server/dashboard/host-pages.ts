@@ -12,6 +12,7 @@ import { followHistory, historyPageModel, type HistoryAsked } from '../events/pa
 import { hostFleetModel } from '../fleet/page-host.ts'
 import { createErrorPage, type Page } from './page-router.ts'
 import { manualItems, OF_THE_BROWSER, toPage, type Item } from './palette.ts'
+import { appLogsModel } from '../logs/page-apps.ts'
 import { silentForHost } from '../fleet/page-silent-hosts.ts'
 import type { History } from '../../db/history.ts'
 import type { Views } from './views.ts'
@@ -23,7 +24,7 @@ import type { Started } from '../events/page-filters.ts'
 
 /** The pages of a host: the list of its apps, and what all of them have together. */
 export type Apps = Pick<import('../host/api-apps.ts').Apps,
-  'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet' | 'alerts' | 'notices' | 'past'>
+  'list' | 'states' | 'view' | 'opened' | 'about' | 'onChange' | 'fleet' | 'joinsFleet' | 'alerts' | 'notices' | 'past'>
 type Sources = { apps: Apps, history: History, now: () => number, can?: Powers, tokens?: Pick<TokenRegistry, 'list'>,
   sessions?: Sessions }
 type Asked = Sources & { can: Powers, params: URLSearchParams, id: string, describe?: () => Document,
@@ -37,14 +38,15 @@ export const HOST_PAGES: readonly Page<Asked>[] = Object.freeze([
   { path: '/history', view: 'history', hasFilters: true, model: (asked) => historyPageModel(historyOf(asked)),
     follow: (asked) => followHistory(historyOf(asked)) },
   { path: '/history/:id', view: 'event', model: eventPage },
+  { path: '/logs', view: 'logs', model: appLogsModel, hasFilters: true },
   { path: '/alerts', view: 'alerts', model: alertsPage, fragments: ['alerts'] },
   { path: '/access', view: 'access', model: accessPage, follow: followAccess, fragments: ['access-list'] },
   { path: '/docs/api/:id', view: 'docs', model: operationsPageModel },
-  { path: '/docs{/:id}', view: 'docs', model: docsModel },
+  { path: '/docs{/:id}', view: 'docs', model: docsModel, hasFilters: true },
   { path: '/palette', view: 'palette', model: palettePage },
   { path: '/dialogs', view: 'host-dialogs', model: (asked) => ({ places: placesFor(asked) }) },
   // The apps, to go to from the pages of another
-  { path: '/switch', view: 'switch', model: switchModel }
+  { path: '/switch', view: 'switch', model: switchModel, isPart: true }
 ])
 
 export function hostFrame ({ apps, can }: { apps: Apps, can?: Powers }) {

@@ -1,3 +1,4 @@
+import { assetUrl } from './assets.ts'
 import { escaped } from './html.ts'
 
 /** Markup of many templates, see views.ts. */
@@ -6,6 +7,13 @@ import { escaped } from './html.ts'
 type Column = string | readonly [label: string, className: string] | { label: string, className?: string,
   isHidden?: boolean, url?: string, ariaSort?: string | null }
 type Choice = string | readonly [value: string, label: string]
+
+/** `name`: of a symbol in icons.svg */
+export function icon (name: string, className: string = '') {
+  return `<svg class="icon ${escaped(className)}" aria-hidden="true" focusable="false"><use href="${
+    assetUrl('icons.svg')
+  }#${escaped(name)}"/></svg>`
+}
 
 /** The head of a table. */
 export function heads (...columns: readonly Column[]) {
@@ -38,6 +46,15 @@ export function select (label: string, { name, id }: { name: string, id: string 
   return `<label class="select"><span>${escaped(label)}</span><select name="${escaped(name)}" id="${escaped(id)}">${
     optionsOf(choices, chosen)
   }</select></label>`
+}
+
+/** `label`: what the field says as long as it is empty */
+export function searchField (id: string, label: string, value: string | null | undefined, maxChars: number = 100) {
+  return `<label class="search"><span class="sr-only">${escaped(label)}</span>${
+    icon('search')
+  }<input type="search" name="q" id="${escaped(id)}" value="${
+    escaped(value ?? '')
+  }" maxlength="${maxChars}" placeholder="${escaped(label)}" autocomplete="off" spellcheck="false"></label>`
 }
 
 /** Attributes of a form that shows the page anew. `triggers`: of htmx, beside `submit` */

@@ -28,7 +28,9 @@ export type Page<Asked> = Omit<LivePage<Asked>, 'model'> & {
   view: string,
   model: (asked: Asked) => Model | Promise<Model>,
   /** it has a form, which also sends empty fields: the address bar shows `canonicalUrl` of the model instead */
-  hasFilters?: boolean
+  hasFilters?: boolean,
+  /** it is loaded into another page, and has a frame of its own only for whoever visits it by its address */
+  isPart?: boolean
 }
 /** `path`: below the base path */
 type Visit = { now: () => number, can: Powers, isAtLoopback: boolean, params: URLSearchParams, path: string,
@@ -45,7 +47,7 @@ export function pagesRouter<Sources extends object> (pages: readonly Page<Source
   })
 {
   const router = Router()
-  for (const { path, view, model, hasFilters } of pages) {
+  for (const { path, view, model, hasFilters, isPart } of pages) {
     router.get(path, async (req, res) => {
       const can = powersOf(req.auth)
       const asked = { ...sources(), now, can, isAtLoopback: isAtLoopback(req), params: queryOf(req), path: req.path,
@@ -54,7 +56,8 @@ export function pagesRouter<Sources extends object> (pages: readonly Page<Source
       if (hasFilters && req.get('HX-Request'))
         res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
       res.status(shown.status ?? shown.problem?.status ?? 200).type('html').send(
-        views.render(`pages/${view}`, { now: now(), ...frame(asked), can, ...shown })
+        views.render(`pages/${isPart && isVisit(req) && !req.get('HX-Request') ? 'framed' : view}`, { now: now(),
+          ...frame(asked), can, view, ...shown })
       )
     })
   }

@@ -72,18 +72,18 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
 
   // Deploys
   { path: '/deploys', view: 'deploys', model: deploysModel, fragments: ['actions', 'rollout', 'deploys'] },
-  { path: '/deploys/preview', view: 'preview', model: previewModel },
+  { path: '/deploys/preview', view: 'preview', model: previewModel, isPart: true },
   { path: '/rollouts/:id', view: 'rollout', model: rolloutPageModel, follow: followRollout,
     fragments: ['rollout-head', 'rollout-facts', 'rollout-graphs', 'rollout-slots', 'rollout-moments'] },
   { path: '/compare', view: 'compare', model: compareModel },
   { path: '/releases/:name', view: 'release', model: releasePageModel, follow: followRelease,
     fragments: ['release-head', 'release-crashes', 'release-memory', 'release-rollouts'] },
-  { path: '/releases/:id/rollback', view: 'rollback', model: rollbackModel },
+  { path: '/releases/:id/rollback', view: 'rollback', model: rollbackModel, isPart: true },
   { path: '/releases/:id/compare', view: 'compare', model: compareModel },
 
   // The fleet
   { path: '/fleet', view: 'fleet', model: fleetModel, follow: followFleet, hasFilters: true },
-  { path: '/fleet/preview', view: 'fleet-preview', model: fleetPreviewModel },
+  { path: '/fleet/preview', view: 'fleet-preview', model: fleetPreviewModel, isPart: true },
   { path: '/fleet/rollouts/:id', view: 'fleet-rollout', model: fleetRolloutModel, follow: followFleetRollout,
     fragments: ['fleet-rollout', 'fleet-moments'] },
   { path: '/fleet/members/:name', view: 'fleet-member', model: fleetMemberModel, follow: followFleetMember,
@@ -111,10 +111,10 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
   { path: '/palette', view: 'palette', model: paletteModel },
   { path: '/time-strip', view: 'time-strip',
     model: (asked: Asked) => timeStrip({ ...asked, path: String(asked.params.get('path') ?? '/') }) },
-  { path: '/decks', view: 'decks', model: decksModel },
+  { path: '/decks', view: 'decks', model: decksModel, isPart: true },
   { path: '/dialogs', view: 'dialogs', model: dialogsModel },
   { path: '/docs/api/:id', view: 'docs', model: operationsPageModel },
-  { path: '/docs{/:id}', view: 'docs', model: docsModel }
+  { path: '/docs{/:id}', view: 'docs', model: docsModel, hasFilters: true }
 ])
 
 /** The pages of a deck for the live connection, see follow-page.ts. */

@@ -10,8 +10,8 @@ import { count } from '../words/health.ts'
 import { ASSETS_VERSION, assetUrl } from './assets.ts'
 import { hashOf, htmlOf, moving, rowOf, toFragment, type Fragment } from './fragment.ts'
 import { NO_FRAME } from './frame.ts'
-import { escaped, escapeHtml } from './html.ts'
-import { heads, optionsOf, search, select, tabs } from './markup.ts'
+import { escaped } from './html.ts'
+import { heads, icon, optionsOf, search, searchField, select, tabs } from './markup.ts'
 import { powersOf } from './powers.ts'
 import type { Mount } from '../api/openapi.ts'
 
@@ -23,7 +23,7 @@ const FOLDER = '/views'
 
 /** The helpers that templates call by their bare names. */
 const HELPER_NAMES =
-  'f, icon, asset, tick, figure, figureIn, clock, count, post, calls, withCode, heads, optionsOf, select, search, tabs'
+  'f, icon, asset, tick, figure, figureIn, clock, count, post, calls, withCode, heads, optionsOf, select, search, searchField, tabs'
 /** The figures and parts of what is rendered now; rendering is synchronous, so there is one. */
 let notes = createNotes()
 
@@ -109,22 +109,18 @@ function createNotes (place?: (html: string) => string) {
 }
 
 const helpers = Object.freeze({
-  f: { ago: formatAgo, capitalised, cause: causeText, duration: formatDuration, exact: formatExactDuration,
-    bytes: formatBytes, commit: formatCommit, dispatch: formatDispatch, limits: formatLimits, node: formatNode,
-    number: formatCount, percent: formatPercent, rate: formatRate, latency: formatLatency },
+  f: { ago: formatAgo, capitalised, cause: causeText, exact: formatExactDuration, bytes: formatBytes,
+    commit: formatCommit, dispatch: formatDispatch, limits: formatLimits, node: formatNode, number: formatCount,
+    percent: formatPercent, rate: formatRate, latency: formatLatency },
   count,
   asset: assetUrl,
+  icon,
   heads,
   optionsOf,
   select,
   search,
+  searchField,
   tabs,
-
-  /** `name`: of a symbol in icons.svg */
-  icon: (name: string, className: string = '') =>
-    `<svg class="icon ${escapeHtml(className)}" aria-hidden="true" focusable="false"><use href="${
-      assetUrl('icons.svg')
-    }#${escapeHtml(name)}"/></svg>`,
 
   /** Attributes of a form: `names`: of the operations of the API that it asks for, see forms.ts. */
   post: (names: string) =>

@@ -2,7 +2,7 @@ import { z, type ZodObject, type ZodRawShape } from 'zod'
 import { eventFilters } from '../api/filters.ts'
 import { parseFields } from '../api/input.ts'
 import { DeckError } from '../errors.ts'
-import { EVENT_TYPES } from './kinds.ts'
+import { EVENT_TYPES, kindOf } from './kinds.ts'
 import type { EventQuery } from '../../db/event-search.ts'
 import type { History } from '../../db/history.ts'
 
@@ -53,8 +53,10 @@ export const TYPE_GROUPS = Object.freeze([{ value: 'problems', label: 'Problems'
   { value: 'scale.*', label: 'Scaling' }, { value: 'release.*', label: 'Releases' }, { value: 'master.*',
   label: 'Master' }, { value: 'fleet.*', label: 'Fleet' }, { value: 'history.*', label: 'History database' }])
 
-/** Event types that are not already listed as a group. */
-export const SINGLE_TYPES = EVENT_TYPES.filter((type) => TYPE_GROUPS.every(({ value }) => value !== type))
+/** Event types that are not already listed as a group, with what each is called. */
+export const SINGLE_TYPES = EVENT_TYPES.filter((type) => TYPE_GROUPS.every(({ value }) => value !== type)).map((type) =>
+  [type, kindOf({ type, cause: null }).label] as const
+)
 
 /** What the history of a host can be filtered by. */
 export const HOST_TYPE_GROUPS = Object.freeze([...TYPE_GROUPS, { value: 'app.*', label: 'Apps' }, { value: 'access.*',

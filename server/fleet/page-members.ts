@@ -105,7 +105,6 @@ export function totalsOf<H extends Pick<Member, 'member' | 'isSilent' | 'isOwn' 
   )
   const usual = usualVersionOf(hosts)
   return { there: there.length, all: hosts.length, tones: tonesOf(tones),
-    apps: new Set(hosts.flatMap((host) => appsOf(host).map(({ app }) => app))).size,
     workers: { ready: sumOf(({ workers }) => workers.ready), desired: sumOf(({ workers }) => workers.desired) },
     requestsPerSecond: apps.every(({ vitals }) => vitals.requestsPerSecond === null)
       ? null

@@ -1,5 +1,5 @@
 import { summaryOf, type Summary } from './api.ts'
-import { SPARK_BOX } from '../vitals/page-sparkline.ts'
+import { polylineOf } from '../vitals/page-sparkline.ts'
 import type { AppFleet as Fleet } from './app-fleet.ts'
 import type { Member } from './presence.ts'
 
@@ -12,7 +12,6 @@ export type Observations = ReturnType<typeof createObservations>
 /** One point of a line covers this time. */
 const STEP_MS = 10_000
 const STEPS = 30
-const PADDING = 3
 /** An age is exact to the millisecond but comes from another clock, so small changes are ignored. */
 const SAME_WITHIN_MS = 2000
 /** Past rollouts come over the network, so an empty list is not asked for again sooner. */
@@ -52,15 +51,8 @@ export function createObservations (fleet: Pick<Fleet, 'past'>) {
     heardAt: (member: string): string => new Date(known.get(member)?.heardAt ?? 0).toISOString(),
 
     /** @returns its requests over the last minutes, as the points of an SVG polyline */
-    pointsOf (member: string): string {
-      const rates = Array.from(known.get(member)?.rates ?? [])
-      const most = Math.max(...rates.map(([, rate]) => rate)) || 1
-      return rates.map(([at, rate]) => {
-        const x = SPARK_BOX.width * (1 - (step - at) / (STEPS - 1))
-        const y = SPARK_BOX.height - PADDING - (SPARK_BOX.height - 2 * PADDING) * rate / most
-        return `${Math.round(x)},${Math.round(y)}`
-      }).join(' ')
-    },
+    pointsOf: (member: string): string =>
+      polylineOf(Array.from(known.get(member)?.rates ?? [], ([at, rate]) => [1 - (step - at) / (STEPS - 1), rate])),
 
     /**
      * Lists the rollouts before the current one that are known now. They do not change. `id`: of the current one;

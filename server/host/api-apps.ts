@@ -198,7 +198,7 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
 }
 
 /** @returns of the apps that are the sender's to see */
-export function visibleNames (apps: Pick<Apps, 'states'>, auth: Auth): string[] {
+export function visibleNames (apps: Pick<Apps, 'states'>, auth: Pick<Auth, 'apps'>): string[] {
   return apps.states().map(({ name }) => name).filter((name) => mayUse(auth, name))
 }
 
@@ -206,7 +206,7 @@ export function visibleNames (apps: Pick<Apps, 'states'>, auth: Auth): string[] 
  * Returns the name, of an app that there is.
  * @throws {DeckError} not-found, also for an app that is not the sender's to see
  */
-export function findName (apps: Pick<Apps, 'states'>, name: unknown, auth: Auth): string {
+export function findName (apps: Pick<Apps, 'states'>, name: unknown, auth: Pick<Auth, 'apps'>): string {
   const names = visibleNames(apps, auth)
   const found = names.find((each) => each === name)
   if (found !== undefined) return found

@@ -6,8 +6,10 @@ import { count, listText } from '../words/health.ts'
 import { urlOf } from '../events/page-filters.ts'
 import { OUTCOMES } from '../releases/page-list.ts'
 import { silentForHost, silentLines } from '../fleet/page-silent-hosts.ts'
+import { polylineOf } from '../vitals/page-sparkline.ts'
 import type { AppView, Apps } from './api-apps.ts'
 import type { Tone } from '../events/kinds.ts'
+import type { Deck } from '../deck.ts'
 import type { Powers } from '../dashboard/powers.ts'
 
 /** The list of the apps of a host, the sick first. */
@@ -24,6 +26,8 @@ const DEPLOYS: Readonly<Record<string, { label: string, tone: Tone }>> = Object.
 
 /** The row of the app has the whole text. */
 const MAX_WHY_CHARS = 120
+const SPARK_MS = 15 * 60_000
+const SPARK_POINT_MS = 30_000
 /** Fewer apps are seen at a glance, without a filter. */
 const FILTERED_FROM = 9
 
@@ -38,12 +42,14 @@ const FIELDS = z.object({ q: z.string().max(100).optional().describe('at most 10
   show: z.enum(['all', 'sick', 'stopped']).optional().describe('all, sick or stopped') })
 
 export function appsModel (
-  { apps, can, params, now }: Sources & { apps: Pick<Apps, 'fleet' | 'notices'>, params: URLSearchParams,
+  { apps, can, params, now }: Sources & { apps: Pick<Apps, 'fleet' | 'notices' | 'opened'>, params: URLSearchParams,
     now: () => number }
 ) {
   const all = appRows({ apps, can })
   const { texts: { q = '', show = 'all' } } = parseFields(FIELDS, params)
-  const rows = all.filter((row) => TABS[show].isShown(row) && row.name.toLowerCase().includes(q.toLowerCase()))
+  const rows = all.filter((row) => TABS[show].isShown(row) && row.name.toLowerCase().includes(q.toLowerCase())).map((
+    row
+  ) => ({ ...row, points: pointsOf(apps.opened(row.name)?.deck, now()) }))
   const link = (tab: string) => urlOf('/', { show: tab === 'all' ? undefined : tab, q })
   return { now: now(), notices: noticesFor({ apps, can }), rows, total: all.length,
     health: { ...healthOf(all), reasons: [] }, silent: silentLines(silentForHost(apps.fleet(), can)),
@@ -52,6 +58,20 @@ export function appsModel (
     tabs: Object.entries(TABS).map(([tab, { label, isShown }]) => ({ label, count: all.filter(isShown).length || null,
       url: link(tab), isCurrent: tab === show })
     ), canonicalUrl: link(show) }
+}
+
+/** @returns its requests over the last minutes, which are in memory, as the points of an SVG polyline */
+function pointsOf (deck: Pick<Deck, 'vitals'> | undefined, now: number): string {
+  const untilMs = now - now % SPARK_POINT_MS
+  const { points } =
+    deck?.vitals.series({ sinceMs: untilMs - SPARK_MS, stepMs: 1000, slots: 'none', columns: ['requestsPerSecond'],
+      pointMs: SPARK_POINT_MS }) ?? {}
+  const rates = points?.cluster.mean.requestsPerSecond ?? []
+  return polylineOf(
+    points?.time.map((second,
+      index) => [1 + (second * 1000 + SPARK_POINT_MS - untilMs) / SPARK_MS, rates[index] ?? 0]
+    ) ?? []
+  )
 }
 
 /** What has gone wrong with the host, for those who may do something about it. */

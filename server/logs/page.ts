@@ -43,7 +43,7 @@ const LEVEL_NAMES: Readonly<Record<Level, { label: string, tone: string }>> = Ob
 export async function logsModel (
   { deck, params: given, now }: { deck: Deck, params: URLSearchParams, now: () => number }
 ) {
-  const params = withOneLevelField(given)
+  const params = withListsJoined(given)
   const present = presentSlots(deck)
   const slots = { present, gone: deck.logs.slots().filter((slot) => !present.includes(slot)) }
   try {
@@ -77,7 +77,7 @@ export function withoutLines (error: unknown, params: URLSearchParams) {
 export async function logsFile (
   { deck, params, now, type }: { deck: Deck, params: URLSearchParams, now: () => number, type: 'text' | 'ndjson' }
 ): Promise<string> {
-  const { values } = parseLogQuery(withOneLevelField(params), now)
+  const { values } = parseLogQuery(withListsJoined(params), now)
   const entries = isSearch(values)
     ? await findForFile(deck, wantedOf(values))
     : mergeByTime((await lastLines(deck, { ...values, lines: DOWNLOAD_LINES })).map((page) => page.entries))
@@ -104,11 +104,11 @@ async function findForFile (deck: Deck, query: Query): Promise<Entry[]> {
   throw new DeckError('timed-out', 'The search takes more than a minute; choose a slot, a stream or a shorter time')
 }
 
-/** A form sends a field for each level that is chosen. */
-export function withOneLevelField (given: URLSearchParams) {
+/** A form sends a field for each level and app that is chosen. */
+export function withListsJoined (given: URLSearchParams) {
   const params = new URLSearchParams(given)
-  const level = params.getAll('level').filter(Boolean).join(',')
-  if (level !== '') params.set('level', level)
+  for (const name of ['level', 'app'])
+    if (params.has(name)) params.set(name, params.getAll(name).filter(Boolean).join())
   return params
 }
 
@@ -187,7 +187,7 @@ export function lineMaker ({ q, level }: Texts) {
 export function toLine ({ slot, stream, text, arrivedAt }: Omit<Entry, 'place'>,
   { isOpen = false, isMark = false, findHits }: { isOpen?: boolean, isMark?: boolean, findHits?: FindHits } = {}): Line
 {
-  const { raw, ...shown } = shownLine(text)
+  const { raw, ...shown } = shownLine(text, arrivedAt)
   const level = levelOf(text, stream)
   return { slot, stream, level, tone: TONES[level], at: arrivedAt, ...shown,
     parts: findHits ? markHits(shown.parts, findHits(shown.text)) : shown.parts, raw: raw === shown.text ? null : raw,

@@ -26,6 +26,16 @@ export function sparklineOf (points: { ageMs: number, value: number | null }[],
   return { path, end: last ? { x: xOf(last.ageMs), y: yOf(Number(last.value)) } : null, max, last: last?.value ?? null }
 }
 
+/** `values`: each with its place, from 0 at the left edge to 1. Returns points of an SVG polyline. */
+export function polylineOf (values: readonly (readonly [place: number, value: number])[]): string {
+  const most = Math.max(...values.map(([, value]) => value)) || 1
+  return values.map(([place, value]) =>
+    `${Math.round(SPARK_BOX.width * place)},${
+      Math.round(SPARK_BOX.height - PADDING - (SPARK_BOX.height - 2 * PADDING) * value / most)
+    }`
+  ).join(' ')
+}
+
 function toOneDecimal (value: number) {
   return Math.round(value * 10) / 10
 }

@@ -16,6 +16,16 @@ test('every page of the manual is served, with a list of all and the one it is m
   }
 })
 
+test('the manual can be searched from each of its pages, and the search has an address', async (t) => {
+  const { visit } = await startAdmin(t)
+  for (const path of ['/docs', '/docs/logs'])
+    assert.match((await visit(path)).text, /action="\/docs"[^>]*>[^]*?name="q"/)
+  const { text, headers } = await visit('/docs?q=ship+logs', { 'HX-Request': 'true' })
+  assert.match(text, /<a href="\/docs\/logs#ship-logs">Logs: Ship logs<\/a>/)
+  assert.equal(headers['hx-push-url'], '/docs?q=ship%20logs')
+  assert.match((await visit('/docs?q=<b>zzz')).text, /<h1[^>]*>Nothing found</)
+})
+
 test('the page of the API lists all operations, and each leads to its own place on the page of its group', async (t) => {
   const { visit } = await startAdmin(t)
   assert.match((await visit('/docs/api/rollouts')).text, /<span class="api-summary">[^`]*<code>wait<\/code>/)

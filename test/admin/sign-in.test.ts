@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import os from 'node:os'
 import { test } from 'node:test'
 import { safePath } from '../../server/admin/sign-in.ts'
-import { rawRequest, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
+import { rawRequest, startAdmin, startHostAdmin, TOKEN, type Admin } from '../support/admin.ts'
 
 const PAGE = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
@@ -24,6 +25,16 @@ test('shows a friendly page to whoever opens a used link, and signs nobody in', 
   assert.match(String(second.headers['content-type']), /^text\/html/)
   assert.match(second.text, /already used/)
   assert.equal(second.headers['set-cookie'], undefined)
+})
+
+test('names the address and the app that a stranger has asked for, whether there is that app or not', async (t) => {
+  const host = await startHostAdmin(t, { names: ['mail', 'shop'] })
+  const textOf = async (next: string) => (await open(host, `${host.url}/sign-in?next=${next}`)).text
+  const page = await textOf('/')
+  assert.match(page, new RegExp(`<title>Sign in to 127\\.0\\.0\\.1:${host.port} `))
+  assert.doesNotMatch(page, new RegExp(`mail|shop|${os.hostname()}`))
+  assert.match(await textOf('/apps/shop/logs'), /<h1>Sign in to <bdi>shop<\/bdi><\/h1>/)
+  assert.equal((await textOf('/apps/blog/logs')).replaceAll('blog', 'shop'), await textOf('/apps/shop/logs'))
 })
 
 test('takes whoever is signed in to the dashboard, by a used link too', async (t) => {
@@ -213,7 +224,7 @@ test('goes on to pages of its own alone after the sign-in', () => {
   }
 })
 
-function open (admin: Admin, url: string, headers: Record<string, string> = {}) {
+function open (admin: Pick<Admin, 'url' | 'port'>, url: string, headers: Record<string, string> = {}) {
   return rawRequest(admin, { path: url.slice(admin.url.length), headers: { ...PAGE, ...headers } })
 }
 

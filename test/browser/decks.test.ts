@@ -18,7 +18,7 @@ rareTest(
     const other = page.getByRole('button', { name: /^mail/ })
     await opener.press('Enter')
     await other.waitFor()
-    assert.match(await other.innerText(), /^mail\s+ready\s+, workers\s+2\/2\s/)
+    assert.match(await other.innerText(), /^mail\s+ready\s+workers\s+2\/2\s/)
     assert.match(await page.locator('#decks [aria-current=true]').innerText(), /^shop\s/)
     await page.keyboard.press('Escape')
     await other.waitFor({ state: 'hidden' })

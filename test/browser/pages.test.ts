@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { OWNER } from '../../server/config/actor-names.ts'
 import { untilLive, useBrowser } from '../support/browser.ts'
 import { profileOf } from '../support/cpu-profile.ts'
+import { aMember, createFakeFleet } from '../support/fake-fleet.ts'
 import { markPage, startDashboard, visit } from '../support/dashboard.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
@@ -16,7 +17,7 @@ const browser = useBrowser()
 rareTest('one reads from page to page, and a link to a heading leads below the top bar', async (t) => {
   const { page } = await visit(t, browser, '/')
   await page.getByRole('link', { name: 'Manual' }).click()
-  await page.getByRole('navigation', { name: 'Manual' }).getByRole('link', { name: 'How it works' }).click()
+  await page.locator('.doc').getByRole('link', { name: 'How it works' }).click()
   await page.getByRole('heading', { level: 1, name: 'How it works' }).waitFor()
   await page.getByRole('link', { name: 'Upgrade' }).click()
   await page.waitForURL('**/docs/deploying#upgrade')
@@ -41,6 +42,35 @@ rareTest('on a narrow screen each option is a card, no code is cut off, and the 
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390)
   await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: 'Manual' }).click()
   await page.getByRole('heading', { level: 1, name: 'Manual' }).waitFor()
+})
+
+test('on a narrow screen no field and no page is cut, and the count of the fleet stays in sight', async (t) => {
+  const members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2', isSilent: true })]
+  const dashboard = await startDashboard(t, browser)
+  dashboard.deck.fleet = createFakeFleet({ members })
+  const page = await dashboard.visit('/docs', { width: 390 })
+  const within = (box: { x: number, width: number } | null) => box && box.x >= 0 && box.x + box.width <= 390
+  assert.ok(within(await page.locator('#silent-count').boundingBox()))
+  assert.ok(within(await page.locator('.nav [aria-current]').boundingBox()))
+  const widthOf = async (path: string, label: string) => {
+    await page.goto(dashboard.url + path)
+    const box = await page.getByLabel(label, { exact: true }).boundingBox()
+    assert.ok(within(box))
+    return Number(box?.width)
+  }
+  // The date, the time and the icon of Chromium take this much.
+  assert.ok(await widthOf('/logs', 'Go to') >= 168)
+  for (const label of ['From', 'To']) assert.ok(await widthOf('/history', label) >= 190)
+})
+
+test('the pages of a log begin and end where the top bar does', async (t) => {
+  const { page } = await visit(t, browser, '/logs', { width: 1920 })
+  const edges = (selector: string) =>
+    page.locator(selector).evaluate((
+      element
+    ) => [element.getBoundingClientRect().left, element.getBoundingClientRect().right])
+  const [[left], [, right]] = [await edges('.topbar .brand'), await edges('.topbar-end')]
+  assert.deepEqual(await edges('#log'), [left, right])
 })
 
 function untilTitle (page: Page, start: string) {

@@ -7,7 +7,7 @@ import type { EventCounts } from '../../server/events/api-counts.ts'
 import type { Fleet, FleetRollout } from '../../server/fleet/api-answers.ts'
 import type { FleetEvent } from '../../server/fleet/api-events.ts'
 import type { FleetCrashes, SettledFleetCrash } from '../../server/fleet/api-crashes.ts'
-import type { FleetLogLine, FleetLogLines } from '../../server/fleet/api-logs.ts'
+import type { JoinedLine, JoinedLines } from '../../server/logs/api-joined.ts'
 import type { FleetPreview } from '../../server/fleet/api-preview.ts'
 import type { Summary } from '../../server/fleet/api.ts'
 import type { Histogram } from '../../server/events/api-histogram.ts'
@@ -47,7 +47,7 @@ export type AnswerOrProblem<M extends string, P extends string, T = never> = [T]
 
 type RouteAnswer<M extends string, P extends string> = P extends `${string}/crashes?member=${string}` ? FleetCrashes
   : P extends `${string}/events?member=${string}` ? Page<FleetEvent>
-  : P extends `${string}/logs?member=${string}` ? FleetLogLines
+  : P extends `${string}/logs?member=${string}` ? JoinedLines<'member'>
   : P extends `${infer Path}?${string}` ? RouteAnswer<M, Path>
   : P extends `${string}/api/v1${infer Rest}` | `/fleet/members/${string}/api${infer Rest}` ? RouteAnswer<M, Rest>
   : P extends `/apps/${string}/${'start' | 'stop'}` ? AppView
@@ -75,11 +75,13 @@ type Answers = { 'GET /status': Status, 'GET /workers': List<Worker>, [worker: `
   [compared: `GET /releases/r${Id}/compare`]: Comparison, 'POST /releases': Run,
   'GET /refs': List<{ name: string, kind: 'branch' | 'tag', commit: string, at: string, subject: string }>,
   'GET /events': Page<DeckEvent>, [event: `GET /events/${Id}`]: DeckEvent, 'GET /events/counts': EventCounts,
-  'GET /events/histogram': Histogram, 'GET /host/events': Page<DeckEvent>, [event: `GET /host/events/${Id}`]: DeckEvent,
-  'GET /notices': List<Notice>, 'GET /crashes': Page<CrashGroup>, [group: `GET /crashes/${Id}`]: CrashGroupInFull,
+  'GET /events/histogram': Histogram, 'GET /host/events': Page<DeckEvent>,
+  [lines: `GET /host/logs${string}`]: JoinedLines<'app'> & { apps: object },
+  [event: `GET /host/events/${Id}`]: DeckEvent, 'GET /notices': List<Notice>, 'GET /crashes': Page<CrashGroup>,
+  [group: `GET /crashes/${Id}`]: CrashGroupInFull,
   [crash: `GET /crashes/${Id}/occurrences/${Id}`]: NonNullable<CrashGroupInFull['latest']>,
   [state: `POST /crashes/${Id}/${'resolve' | 'mute' | 'reopen'}`]: CrashGroup,
-  [lines: `GET /logs${string}`]: Page<Omit<FleetLogLine, 'member'>>, 'GET /vitals': Series,
+  [lines: `GET /logs${string}`]: Page<Omit<JoinedLine, 'member'>>, 'GET /vitals': Series,
   'GET /profiles/functions': ProfileFunctions, 'GET /profiles/changes': ProfileChanges,
   [routes: `GET /routes${string}`]: RouteList, 'GET /config': List<Setting>, 'PATCH /config': List<Setting>,
   'GET /checks': Report, 'GET /diagnostics': List<Diagnostics>, [diagnostics: `GET /diagnostics/${Id}`]: Diagnostics,

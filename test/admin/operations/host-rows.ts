@@ -1,3 +1,5 @@
+import { appendFileSync } from 'node:fs'
+import { liveFile } from '../../../server/logs/log-files.ts'
 import { badBody, missing, type Rows } from './row.ts'
 import { ACCESS_ROWS, alertRows } from './shared-rows.ts'
 import type { HostAdmin } from '../../support/admin.ts'
@@ -23,6 +25,12 @@ export const HOST_ROWS: Rows<HostAdmin> = { getHost: { role: 'viewer', answer: {
     bad: { query: { since: 'no-time' }, code: 'invalid-query', says: 'since: expected' } },
   getHostEvent: { role: 'viewer', given: aLoss, answer: { type: 'keeper.lost' },
     bad: missing({ id: 999 }, 'Event 999 does not exist') },
+  listHostLogLines: { role: 'viewer',
+    given: ({ apps }) =>
+      appendFileSync(liveFile(apps.deck('shop').logs.folder, { slot: 1, stream: 'stdout' }), 'paid\n'),
+    query: { app: 'shop', q: 'paid' }, answer: { items: [{ app: 'shop', slot: 1, text: 'paid' }], next: null },
+    bad: { query: { app: 'shp' }, code: 'not-found',
+      says: 'There is no app "shp" on this host (did you mean "shop"?)' } },
   listHostNotices: { role: 'viewer', given: (host) => void aLoss(host), answer: { items: [{ kind: 'keeper-lost' }] } },
   acknowledgeHostNotice: { role: 'operator', given: aLoss, tells: ['notice.acknowledged'],
     answer: { kind: 'keeper-lost' }, bad: missing({ id: 99 }, 'Notice 99 does not exist') },

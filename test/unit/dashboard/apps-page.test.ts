@@ -55,8 +55,8 @@ test('the host says in one sentence how its apps are', () => {
 
 test('figures of all apps are added up, and those that nobody knows are not shown as nothing', () => {
   const model = (list: AppView[]) =>
-    appsModel({ apps: { list: () => list, fleet: () => null, notices: NO_NOTICES }, params: new URLSearchParams(),
-      now: () => 0 }).totals
+    appsModel({ apps: { list: () => list, opened: () => null, fleet: () => null, notices: NO_NOTICES },
+      params: new URLSearchParams(), now: () => 0 }).totals
   assert.deepEqual(model([anApp('a'), anApp('b', { p99Ms: 50 }), away('c', 'stopped')]), { running: 2,
     requestsPerSecond: 20, p99Ms: 50, cpu: 2, memoryBytes: 2000, openCrashes: 0 })
   assert.deepEqual(model([away('c', 'stopped')]), { running: 0, requestsPerSecond: null, p99Ms: null, cpu: null,
@@ -66,8 +66,12 @@ test('figures of all apps are added up, and those that nobody knows are not show
 test('a role for some apps has no others in its list, in its words and in its sums', () => {
   const can = { operate: true, administer: false, switchDecks: false, name: 'ci', token: null,
     role: 'operator' as const, apps: ['a'] }
-  const model = appsModel({ apps: { list: () => [anApp('a'), bad('b')], fleet: () => null, notices: NO_NOTICES }, can,
-    params: new URLSearchParams(), now: () => 0 })
+  const model = appsModel({
+    apps: { list: () => [anApp('a'), bad('b')], opened: () => null, fleet: () => null, notices: NO_NOTICES },
+    can,
+    params: new URLSearchParams(),
+    now: () => 0
+  })
   assert.deepEqual([model.rows.map(({ name }) => name), model.total, model.health.text, model.totals.requestsPerSecond],
     [['a'], 1, 'a is well', 10])
 })

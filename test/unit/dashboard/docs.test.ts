@@ -28,6 +28,17 @@ test('headings have the ids that a code host gives them', async () => {
     'readypath--more', 'a', 'a-1'])
 })
 
+test('a search leads to sections that have all words, first to those that are called so', async () => {
+  const found = async (q: string) => (await docsModel({ params: new URLSearchParams({ q }), now: () => 0 })).found
+  const [first] = await found('ship LOGS') ?? []
+  assert.deepEqual([first.page, first.heading, first.url], ['Logs', 'Ship logs', '/docs/logs#ship-logs'])
+  assert.equal((await found('the'))?.length, 30)
+  const [{ excerpt }] = await found('copytruncate') ?? []
+  assert.match(excerpt, /^… .*copytruncate.* …$/)
+  assert.ok(excerpt.length < 260 && !/[|`]/.test(excerpt))
+  assert.deepEqual([await found('no-such-word-at-all'), await found(' ')], [[], null])
+})
+
 test('tables take the focus, as they scroll on a narrow screen', async () => {
   const html = await toHtml('| a |\n| --- |\n| b |\n')
   assert.match(html, /<div class="doc-table" role="group" aria-label="Table" tabindex="0"><table>/)

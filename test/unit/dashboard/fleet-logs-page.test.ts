@@ -26,7 +26,7 @@ test('the logs of the fleet name each host and who is left out; a line leads to 
       `${member} /logs?q=req-7&lines=200&level=error%2Cwarn&until=9999-12-31T00%3A00%3A00.000Z`
     ))
   assert.deepEqual(
-    model.lines.map((line) => ['member' in line && line.member, line.parts.find(({ style }) =>
+    model.lines.map((line) => ['whose' in line && line.whose, line.parts.find(({ style }) =>
       style.includes('line-hit')
     )?.text]),
     [['web-2', 'req-7'], ['web-1', 'req-7']]

@@ -32,15 +32,15 @@ test('a row within a row would be lost, so it is refused', () => {
 
 test('figures and rows are those of the template, and no text of an app makes one', () => {
   const app = (name: string, requestsPerSecond: number) => ({ key: `app-${name}`, name, cwd: '/\u001e\u001f/<tr>',
-    text: 'well \u001fand\u001e data-figure="x">1<', requestsPerSecond, p99Ms: 2, cpu: 3, memoryBytes: 4,
+    text: 'well \u001fand\u001e data-figure="x">1<', requestsPerSecond, p99Ms: 2, cpu: 3, memoryBytes: 4, points: '',
     workers: null })
   const render = (requests: number) =>
     createViews().fragment('apps', { now: Date.parse(AT), total: 2, can: VIEWER,
       rows: [app('shop', requests), app('mail', 1)] })
   const fragment = render(7)
   assert.deepEqual(fragment.parts.flatMap(({ row: id }) => id ?? []), ['app-shop', 'app-mail'])
-  assert.deepEqual([...fragment.figures.keys()], ['shop/r', 'shop/l', 'shop/c', 'shop/m', 'mail/r', 'mail/l', 'mail/c',
-    'mail/m'])
+  assert.deepEqual([...fragment.figures.keys()], ['shop/r', 'shop/s', 'shop/l', 'shop/c', 'shop/m', 'mail/r', 'mail/s',
+    'mail/l', 'mail/c', 'mail/m'])
   assert.equal(fragment.figures.get('shop/r'), '7')
   assert.equal(fragment.still, render(8).still)
   assert.match(toSent(fragment).parts.join(''), /<td [^>]*>(<span data-figure="shop\/r">)7<\/span><\/td>/)

@@ -56,6 +56,24 @@ describe('what is shown of a line', () => {
     )
   })
 
+  test('is no time that stands in front of the line anyway, but each that says something else', () => {
+    const arrivedAt = '2026-01-31T12:00:03.500Z'
+    const shown = (text: string, at: string | null = arrivedAt) => shownLine(text, at).text
+    for (const time of ['2026-01-31T12:00:00.000Z', '[2026-01-31 12:00:00,123]', '2026-01-31T17:45:03+05:45:'])
+      assert.equal(shown(`${time} GET / 200`), 'GET / 200', time)
+    const { raw, parts } = shownLine(`${ESC}[31m2026-01-31T12:00:00Z late`, arrivedAt)
+    assert.deepEqual([raw, parts], ['2026-01-31T12:00:00Z late', [{ text: 'late', style: 'ansi-red' }]])
+    for (const text of ['2026-01-31T11:50:00Z from before', '2026-01-31T12:00:00Z', '2026-01-31 was cold'])
+      assert.equal(shown(text), text)
+    assert.equal(shown('2026-01-31T12:00:00Z x', null), '2026-01-31T12:00:00Z x')
+  })
+
+  test('names method and path of a request once', () => {
+    const textOf = (msg: string) => shownLine(JSON.stringify({ level: 30, msg, method: 'GET', url: '/a', ms: 7 })).text
+    assert.deepEqual([textOf('GET /a 200'), textOf('done')], ['INFO  GET /a 200 ms=7',
+      'INFO  done method=GET url=/a ms=7'])
+  })
+
   test('a line of nothing but beginnings takes no longer than others', () => {
     for (const part of ['\u0090', `${ESC}[`, `${ESC}]`, `${ESC}[0;`, `${ESC}${ESC}[ `]) {
       const before = process.cpuUsage()
