@@ -206,7 +206,7 @@ test('the page shows live what is in flight and what the slot writes, as text, a
   const dashboard = await startDashboard(t, browser)
   const { deck } = dashboard
   const page = await dashboard.visit('/workers/1')
-  await page.getByText('No requests in flight.').waitFor()
+  await page.locator('#worker-requests-empty').getByText('None.').waitFor()
   deck.requests.push({ method: 'GET', path: '/<b>slow</b>\u202e', ageMs: 12_300 })
   await page.locator('#worker-requests-rows tr').waitFor()
   assert.deepEqual(await page.locator('#worker-requests-rows td').allInnerTexts(), ['GET', '/<b>slow</b><U+202E>',
