@@ -29,7 +29,7 @@ const PRIMITIVES = Object.freeze(['string', 'number', 'boolean', 'undefined', 'n
 
 export const GROUP_STATES: Readonly<Record<string, { label: string, tone: string, icon: string }>> = Object.freeze({
   open: { label: 'Open', tone: 'bad', icon: 'circle-alert' },
-  resolved: { label: 'Resolved', tone: 'ok', icon: 'circle-check' },
+  resolved: { label: 'Resolved', tone: 'idle', icon: 'circle-check' },
   muted: { label: 'Muted', tone: 'idle', icon: 'bell-off' }
 })
 
