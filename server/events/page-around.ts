@@ -21,8 +21,8 @@ export function eventsAround (history: History,
 {
   const atMs = Date.parse(at)
   const eventsIn = (since: number, until: number) =>
-    readOr(() => history.page({ since, until, limit: MAX_READ }).items, [])// Sign-ins cause nothing, and a new crash repeats the exit before it.
-    .filter((event) => !event.type.startsWith('access.') && !kindOf(event).isConsequence)
+    readOr(() => history.page({ since, until, limit: MAX_READ }).items, []) // Sign-ins cause nothing, and a new crash repeats the exit before it.
+      .filter((event) => !event.type.startsWith('access.') && !kindOf(event).isConsequence)
   const before = eventsIn(atMs - BEFORE_MS, atMs).slice(0, MAX_AROUND)
   const after = eventsIn(atMs, atMs + AFTER_MS).slice(-MAX_AROUND)
   return [...after, ...before].reverse().filter((each) => each.id !== id).map((each) => ({ ...toShownEvent(each),
