@@ -49,11 +49,11 @@ test('how a worker ended is said once, without its name, and in red while its cr
   const { html } = await visit(admin, '/workers/12')
   assert.equal(html.split(/exited with code 1/i).length, 2)
   assert.match(html,
-    /class="notice worker-end tone-bad"[^]*<bdi>Exited with code 1: boom<[^]* · lived for 1\.0 s · by <bdi>ada<[^]*href="\/rollouts\/4">See the rollout</)
+    /class="notice outcome tone-bad"[^]*<bdi>Exited with code 1: boom<[^]* · lived for 1\.0 s · by <bdi>ada<[^]*href="\/rollouts\/4">See the rollout</)
   assert.match(html, /<bdi>Forked \(pid 4012\)</, 'its events need not name it either')
   assert.doesNotMatch(html, /class="[^"]*panel[^"]*" id="worker-output"/, 'no card for lines that there are not')
   admin.deck.crashes.act(1, 'resolve', 'ada')
-  assert.match((await visit(admin, '/workers/12')).html, /class="notice worker-end tone-idle"/)
+  assert.match((await visit(admin, '/workers/12')).html, /class="notice outcome tone-idle"/)
 })
 
 test('a worker that has ended shows its last 200 lines and the place where it threw, and plainly that it wrote none or that none are kept', async (t) => {
