@@ -133,16 +133,19 @@ function headlineOf (sentence: string): { headline: string, message: string | nu
 function factsOf ({ cause, slot, worker, release, pid, code, signal, uptimeMs, actor }: ShownEvent,
   { headline, errorName }: { headline: string, errorName: unknown }): Fact[]
 {
-  const lived = uptimeMs === null ? null : formatExactDuration(uptimeMs)
-  const why = cause === null ? null : causeText(cause)
-  const rows: [name: string, value: unknown, said: string, url?: string][] = [['Cause', why, String(why),
-    `/history?cause=${cause}`], ['Slot', slot, `slot ${slot}`, `/history?slot=${slot}`], ['Worker', worker,
-    `worker ${worker}`], ['Release', release, '', `/releases/${release}`], ['PID', pid, `pid ${pid}`], ['Exit code',
-    code, `code ${code}`], ['Signal', signal, String(signal)], ['Lived for', lived, String(lived)], ['By',
-    actor === 'system' ? null : actor, `by ${actor}`], ['Error', errorName, String(errorName)]]
-  return rows.filter(([, value, said]) => value !== null && value !== undefined && !says(headline, said)).map((
-    [name, value, , url = null]
-  ) => ({ name, value: String(value), url }))
+  return [factOf('Cause', cause && causeText(cause), `/history?cause=${encodeURIComponent(String(cause))}`),
+    factOf('Slot', slot, `/history?slot=${slot}`), factOf('Worker', worker),
+    factOf('Release', release, `/releases/${encodeURIComponent(String(release))}`), factOf('PID', pid),
+    factOf('Exit code', code), factOf('Signal', signal),
+    factOf('Lived for', uptimeMs === null ? null : formatExactDuration(uptimeMs)),
+    factOf('By', actor === 'system' ? null : actor), factOf('Error', errorName)].flat()
+
+  function factOf (name: string, value: unknown, url: string | null = null): Fact[] {
+    const isKnown = value !== null && value !== undefined && value !== ''
+    // A number means nothing without its noun, and the release is where to go from here.
+    const said = typeof value === 'number' ? `${name.split(' ').at(-1)} ${value}` : String(value)
+    return isKnown && (name === 'Release' || !says(headline, said)) ? [{ name, value: String(value), url }] : []
+  }
 }
 
 function isSaid (event: DeckEvent, headline: string, name: string, value: unknown) {

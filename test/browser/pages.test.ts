@@ -224,7 +224,7 @@ test('the page shows live what is in flight and what the slot writes, as text, a
   deck.set({ workers: deck.snapshot().workers.filter(({ id }) => id !== 1) })
   deck.events.publish({ type: 'worker.forked', worker: 3, slot: 1, pid: 4003, release: 'r1' })
   await page.getByText('Worker 3 replaced it').waitFor()
-  assert.match(await page.locator('#worker-head').innerText(), /Worker 1 \(slot 1\) was ended by SIGKILL/)
+  assert.match(await page.locator('#worker-head').innerText(), /Ended by SIGKILL/)
   assert.equal(await page.locator('#worker-kill').count(), 0)
   // It may have asked what is in flight just when the worker had gone.
   page.allow(/404 \(Not Found\)/)

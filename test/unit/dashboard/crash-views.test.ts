@@ -175,6 +175,16 @@ test('what a crash says twice is shown once, and red only while it is open', (t)
   assert.match(once, /id="crash-kept" hidden/)
 })
 
+test('a hang says first in which function and in which request, and has no cards for what it lacks', (t) => {
+  const requests = [{ method: 'POST', path: '/import', ageMs: 10_000, isHanging: true }]
+  const { one } = setUp(t, [aCrash({ kind: 'hung', cause: 'hung', requests, stderr: [], causes: [] })])
+  const text = textOf(one())
+  assert.match(text,
+    /in sum \(src\/shop\.js\) , while it answered POST \/import .* Stack .*\/import It hung in this one/)
+  assert.match(text, /No output on stderr\. Logs around this/)
+  assert.doesNotMatch(text, /Last lines of stderr|Caused by/)
+})
+
 test('of a crash without a stack it is said why there is none', (t) => {
   const bare = { stack: null, frames: [], errorName: null, errorMessage: 'worker 7 (slot 1) was ended by SIGSEGV',
     requests: [], causes: [], stderr: [], vitals: [], memory: null }
