@@ -2,6 +2,7 @@ import { formatDuration } from '../../public/format.ts'
 import { kindOf } from './kinds.ts'
 import { readOr } from '../dashboard/read-or.ts'
 import { toShownEvent, type ShownEvent } from './page-shown-event.ts'
+import type { DeckEvent } from './stream.ts'
 
 /** What happened shortly before and after something else. */
 type History = Pick<import('../../db/history.ts').History, 'page'>
@@ -21,13 +22,18 @@ export function eventsAround (history: History,
 {
   const atMs = Date.parse(at)
   const eventsIn = (since: number, until: number) =>
-    readOr(() => history.page({ since, until, limit: MAX_READ }).items, []) // Sign-ins cause nothing, and a new crash repeats the exit before it.
-      .filter((event) => !event.type.startsWith('access.') && !kindOf(event).isConsequence)
+    readOr(() => history.page({ since, until, limit: MAX_READ }).items, []).filter(matters)
   const before = eventsIn(atMs - BEFORE_MS, atMs).slice(0, MAX_AROUND)
   const after = eventsIn(atMs, atMs + AFTER_MS).slice(-MAX_AROUND)
   return [...after, ...before].reverse().filter((each) => each.id !== id).map((each) => ({ ...toShownEvent(each),
     ...offsetOf(Date.parse(each.at) - atMs) })
   )
+}
+
+/** Steps of something that has an event of its own cause nothing, and a new crash repeats the exit before it. */
+function matters (event: DeckEvent) {
+  const { weight, isConsequence } = kindOf(event)
+  return weight !== 'routine' && !isConsequence
 }
 
 /** `ms`: from the subject to something else. Returns `12 s before`, `8 ms after`. */

@@ -3,11 +3,12 @@ import { readWhatRan, type Deck } from './api-what-ran.ts'
 import { ID } from '../config/id.ts'
 import { DeckError } from '../errors.ts'
 import { causeText } from '../../public/cause-words.ts'
-import { capitalised, formatBytes, formatCount, formatExactDuration } from '../../public/format.ts'
+import { capitalised, formatBytes, formatCommit, formatCount, formatExactDuration } from '../../public/format.ts'
 import { crashUrlOf } from '../crashes/page-kinds.ts'
 import { eventsAround } from './page-around.ts'
 import { readOr } from '../dashboard/read-or.ts'
 import { firstLine, readable } from '../dashboard/readable-text.ts'
+import { urlOf } from './page-filters.ts'
 import { toShownEvent, type ShownEvent } from './page-shown-event.ts'
 import type { DeckEvent } from './stream.ts'
 import type { History } from '../../db/history.ts'
@@ -30,6 +31,7 @@ const MAX_ENDS = 200
  */
 const WAITING_PERCENT = 50
 const MORE_PERCENT = 10
+const HASH = /^[0-9a-f]{40}$/
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
 /** What is told of a detail that has a page of its own, by the first word of the type. */
@@ -63,6 +65,7 @@ export function eventModel ({ history, id, now }: Asked) {
     output: output === undefined ? null : readable(output), holders: Array.isArray(holders) ? holders : [],
     json: JSON.stringify(event, null, 2),
     runUrl: event.type.startsWith('job.') && Number.isSafeInteger(detail.run) ? `/jobs/runs/${detail.run}` : null,
+    routeUrl: typeof detail.route === 'string' ? urlOf('/route', { route: detail.route }) : null,
     events: eventsAround(history, event), links: { newer: neighbourUrl(1), older: neighbourUrl(-1) } }
 }
 
@@ -175,12 +178,9 @@ function isFact (value: unknown): boolean {
 /** Names in the detail end with their unit: `delayMs`, `rssBytes`. */
 function toFact ([name, value]: [string, unknown]): Fact {
   if (typeof value === 'string' && TIME.test(value)) return { name: toWords(name), value, url: null, isTime: true }
-  const [, stem, unit] = /^(.+?)(Ms|Bytes)?$/s.exec(name) ?? [name, name]
-  const format = typeof value === 'number' && unit !== undefined
-    ? { Ms: formatExactDuration, Bytes: formatBytes }[unit]
-    : undefined
-  return { name: format ? toWords(stem) : toWords(name), value: format ? format(Number(value)) : toText(value),
-    url: null }
+  const [, stem = name, unit = ''] = (typeof value === 'number' && /^(.+)(Ms|Bytes)$/s.exec(name)) || []
+  const format = { Ms: formatExactDuration, Bytes: formatBytes }[unit]
+  return { name: toWords(stem), value: format ? format(Number(value)) : toText(value), url: null }
 }
 
 /** `name`: `crashGroup`, `per1000Requests`. Returns `Crash group`, `Per 1000 requests`. */
@@ -193,5 +193,5 @@ function toWords (name: string): string {
 function toText (value: unknown) {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (Number.isInteger(value)) return formatCount(Number(value))
-  return Array.isArray(value) ? value.join(', ') : String(value)
+  return String(Array.isArray(value) ? value.join(', ') : value).replace(HASH, formatCommit)
 }

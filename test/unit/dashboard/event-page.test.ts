@@ -69,6 +69,14 @@ test('an event says each thing once, in words, and all of it as JSON to be copie
   assert.match(html, /<details class="panel event-json"[^]*&quot;rows&quot;[^]*data-copy/)
 })
 
+test('an event of slow requests leads to the route, and cuts a hash of a commit', () => {
+  const event = anEvent({ type: 'route.slowed', worker: null, slot: null, message: 'GET /a/:b is slow',
+    detail: { route: 'GET /a/:b', commit: '0123456789'.repeat(4) } })
+  const html = views.render('pages/event', eventModel({ history: aHistory([event]), id: '1', now: NOW }))
+  assert.match(html, /href="\/route\?route=GET\+\/a\/:b">See the route</)
+  assert.match(html, /<dt><bdi>Commit<\/bdi><\/dt><dd><bdi>0123456789</)
+})
+
 test('times of an event are as people read them, and a run of a job is a link', () => {
   const event = anEvent({ type: 'job.late', worker: null, slot: null, message: 'nightly',
     detail: { job: 'nightly', run: 3, dueAt: '2026-01-02T03:03:00.000Z', p99Ms: 1500, requests: 41_000 } })
