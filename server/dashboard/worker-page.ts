@@ -101,7 +101,7 @@ export function followWorker ({ deck, history, id, params, now, can }: Asked) {
       isUnwritten: isUnwritten(history, snapshot), snapshot, isProgram, blocked: blockedReason(snapshot), isAvailable,
       isLive, worker, end,
       next: isLive ? successorOf(row, snapshot.workers) : replacementOf(told, worker.slot, snapshot.workers),
-      events: told.events.filter(({ id }) => id !== end?.id).map(withDeed), lives,
+      events: told.events.filter(({ id, type }) => id !== end?.id && type !== 'rollout.step').map(withDeed), lives,
       before: isLive ? faultBefore(lives, row) : null, ...looks }
   }
 }

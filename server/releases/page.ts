@@ -48,8 +48,7 @@ export function followRelease (asked: Asked) {
 export function releaseModel ({ deck, history, id, now }: Asked) {
   const snapshot = deck.snapshot()
   const shown = deck.releases.get(requireReleaseId(id))
-  const release = { ...toReleaseRow(shown, snapshot),
-    slots: snapshot.workers.filter((worker) => worker.release === id).map(({ slot }) => slot) }
+  const release = toReleaseRow(shown, snapshot)
   return {
     now: now(),
     snapshot,
@@ -71,16 +70,15 @@ export function releaseModel ({ deck, history, id, now }: Asked) {
 }
 
 /** What the release is by now beyond its marks, and what somebody can do about it. */
-function standingOf (release: ReturnType<typeof toReleaseRow> & { slots: number[] },
+function standingOf (release: ReturnType<typeof toReleaseRow>,
   { snapshot, history }: { snapshot: Status, history: History }
 ): { tone: Tone, text: string, next?: string, rollout?: number | null } {
   const { rollout } = snapshot
   if (release.isCurrent) return { tone: 'ok', text: runningText(release) }
   if (rollout?.to === release.id) return { tone: 'info', text: runningText(release), rollout: rollout.id }
   if (release.servedAt === null) return unservedStanding(release, { current: snapshot.release.id, history })
-  if (release.changedInPlace?.kind === 'code')
-    return { tone: 'idle', text: 'It has served before.', next: 'To have it again, deploy that code.' }
-  return { tone: 'idle', text: 'It has served before.', next: 'A rollback brings it back, slot by slot.' }
+  return { tone: 'idle', text: 'It has served before.',
+    next: release.canReturn ? 'A rollback brings it back, slot by slot.' : 'To have it again, deploy that code.' }
 }
 
 function runningText ({ workers: { running, all } }: ReturnType<typeof toReleaseRow>) {

@@ -46,7 +46,9 @@ test('how a worker ended is said once, without its name, and in red while its cr
   live(admin, { worker: 12 }, { cause: 'crash', code: 1, rollout: 4, actor: 'ada',
     message: 'worker 12 (slot 1) exited with code 1: boom', detail: { crash: 1, crashGroup: 1 } })
   live(admin, { worker: 13 })
+  admin.deck.events.publish({ type: 'rollout.step', worker: 13, slot: 1, message: 'slot 1: done' })
   const { html } = await visit(admin, '/workers/12')
+  assert.doesNotMatch((await visit(admin, '/workers/13')).html, /Slot 1: done/, 'a step is of the rollout')
   assert.equal(html.split(/exited with code 1/i).length, 2)
   assert.match(html,
     /class="notice outcome tone-bad"[^]*<bdi>Exited with code 1: boom<[^]* · lived for 1\.0 s · by <bdi>ada<[^]*href="\/rollouts\/4">See the rollout</)
