@@ -14,20 +14,23 @@ const MAX_AROUND = 4
 const MAX_READ = 100
 
 /**
- * @param subject when it was, and its own event, which is left out
+ * @param subject when it was, its own event, which is left out, and what that tells, which others need not repeat
  * @returns oldest first; nothing without the database, as the page is useful without it
  */
 export function eventsAround (history: History,
-  { at, id }: { at: string, id: number | null }): (ShownEvent & { offset: string, side: 'before' | 'after' })[]
+  { at, id, message }: { at: string, id: number | null,
+    message?: string | null }): (ShownEvent & { offset: string, side: 'before' | 'after' })[]
 {
   const atMs = Date.parse(at)
   const eventsIn = (since: number, until: number) =>
     readOr(() => history.page({ since, until, limit: MAX_READ }).items, []).filter(matters)
   const before = eventsIn(atMs - BEFORE_MS, atMs).slice(0, MAX_AROUND)
   const after = eventsIn(atMs, atMs + AFTER_MS).slice(-MAX_AROUND)
-  return [...after, ...before].reverse().filter((each) => each.id !== id).map((each) => ({ ...toShownEvent(each),
-    ...offsetOf(Date.parse(each.at) - atMs) })
-  )
+  return [...after, ...before].reverse().filter((each) => each.id !== id).map((each) => {
+    const shown = toShownEvent(each)
+    return { ...shown, ...offsetOf(Date.parse(each.at) - atMs),
+      ...(message && each.message?.includes(message) && { sentence: shown.kind.label }) }
+  })
 }
 
 /** Steps of something that has an event of its own cause nothing, and a new crash repeats the exit before it. */

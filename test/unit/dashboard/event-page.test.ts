@@ -87,15 +87,17 @@ test('times of an event are as people read them, and a run of a job is a link', 
 })
 
 test('an event has what happened just before and after, without itself and without who looked', () => {
-  const events = [anEvent({ id: 3, at: '2026-01-02T03:04:12.000Z' }), anEvent({ id: 2, type: 'access.signed-in' }),
-    anEvent({ id: 1, at: '2026-01-02T03:04:00.000Z' })]
+  const events = [anEvent({ id: 3, at: '2026-01-02T03:04:12.000Z', message: 'worker 7 ended, as too slow' }),
+    anEvent({ id: 2, type: 'access.signed-in' }),
+    anEvent({ id: 1, at: '2026-01-02T03:04:00.000Z', message: 'too slow' })]
   const history = aHistory(events)
   history.page = ({ since, until } = {}) => ({
     items: events.filter(({ at }) => Date.parse(at) >= Number(since) && Date.parse(at) < Number(until)),
     next: null
   })
   const model = eventModel({ history, id: '1', now: NOW })
-  assert.deepEqual(model.events.map(({ id, offset }) => [id, offset]), [[3, '12 s after']])
+  assert.deepEqual(model.events.map(({ id, offset, sentence }) => [id, offset, sentence]), [[3, '12 s after',
+    'Worker exited']], 'without the reason, which the page has said')
   assert.match(views.render('pages/event', model), />Just after</)
 })
 
