@@ -160,16 +160,19 @@ test('a worker of another program than Node shows what is known of it, also whil
   admin.deck.snapshot = () => {
     const status = snapshot()
     return { ...status,
-      workers: status.workers.map((worker) => worker.id === 2 ? { ...worker, runtime: 'other' as const } : worker) }
+      workers: status.workers.map((worker) => ({ ...worker,
+        runtime: worker.id === 2 ? 'other' as const : 'node' as const,
+        vitals: { ...worker.vitals, heapUsedBytes: 2 ** 20 } as typeof worker.vitals })
+      ) }
   }
   const program = await visit(admin, '/workers/2')
   assert.match(program.html, /data-figure="processes"[^]*id="chart-descriptors"/)
   assert.match(program.html,
     /Measured from outside, with all processes that it has started\. Requests and latency are not known\./)
   assert.doesNotMatch(program.html,
-    /Look inside|dialog-heap-snapshot|id="chart-requests"|data-figure="requestsPerSecond"/)
+    /Look inside|dialog-heap-snapshot|id="chart-requests"|data-figure="(requestsPerSecond|heapUsedBytes)"/)
   const node = await visit(admin, '/workers/1')
-  assert.match(node.html, /data-figure="requests5xxPerSecond"[^]*Look inside[^]*id="chart-requests"/)
+  assert.match(node.html, /data-figure="requests5xxPerSecond"[^]*heap 1\.0 MB[^]*Look inside[^]*id="chart-requests"/)
   assert.doesNotMatch(node.html, /data-figure="processes"|id="chart-descriptors"|Measured from outside/)
 })
 
