@@ -41,7 +41,7 @@ async function askWorker () {
 }
 
 function showRequests ({ items, total }: { items: { method: string, path: string, ageMs: number }[], total: number }) {
-  if (items.length === 0) return showReason('No requests in flight.')
+  if (items.length === 0) return showReason('None.')
   byId('worker-requests-rows').replaceChildren(...items.map(({ method, path, ageMs }) => {
     const row = document.createElement('tr')
     row.append(cellOf('mono', method), cellOf('mono request-path', path), cellOf('num', formatExactDuration(ageMs)))

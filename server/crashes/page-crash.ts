@@ -155,7 +155,8 @@ function toCrash (record: Crash,
     sparkBox: SPARK_BOX,
     isCut: record.isCut === true,
     logsUrl: logsUrlOf(record),
-    facts: factsOf(record, event),
+    facts: factsOf(record),
+    eventUrl: event === null ? null : `/history/${event}`,
     events: eventsAround(history, { at: record.at, id: event })
   }
 }
@@ -192,8 +193,7 @@ function numberText (number: number | null): string {
 }
 
 function factsOf (
-  { at, worker, slot, pid, release, rollout, uptimeMs, code, signal, nodeVersion, memory, requests }: Crash,
-  event: number | null
+  { at, worker, slot, pid, release, rollout, uptimeMs, code, signal, nodeVersion, memory, vitals }: Crash
 ): { name: string, value: string, url: string | null }[] {
   const heap = memory?.heapTotalBytes
     ? `${formatBytes(memory.heapUsedBytes)} of ${formatBytes(memory.heapTotalBytes)}`
@@ -202,10 +202,10 @@ function factsOf (
     release !== null && `/releases/${encodeURIComponent(release)}`], ['Worker', worker === null ? null : `#${worker}`,
     worker !== null && workerUrlOf(worker, at)], ['Slot', slot, `/history?slot=${slot}`], ['Lived for',
     uptimeMs === null ? null : formatExactDuration(uptimeMs)], ['Memory',
-    memory?.rssBytes ? formatBytes(memory.rssBytes) : null], ['Heap', heap], ['In flight',
-    requests?.length ? count(requests.length, 'request') : null, '#crash-requests'], ['Exit code', code], ['Signal',
-    signal], ['PID', pid], ['Rollout', rollout, `/history?rollout=${rollout}`], ['Node.js', nodeVersion], ['Event',
-    event, `/history/${event}`]]
+    memory?.rssBytes && !vitals?.length ? formatBytes(memory.rssBytes) : null], ['Heap', heap], ['Exit code', code], [
+    'Signal',
+    signal
+  ], ['PID', pid], ['Rollout', rollout, `/history?rollout=${rollout}`], ['Node.js', nodeVersion]]
   return rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value, url]) => ({ name,
     value: readable(value), url: url || null })
   )

@@ -27,11 +27,9 @@ const KINDS = new Map(Object.entries(VIEWS))
 const PRIMITIVES = Object.freeze(['string', 'number', 'boolean', 'undefined', 'null', 'object', 'symbol', 'bigint',
   'function'])
 
-const ONE_WORKER = /^worker \d+ \(slot \d+\) (?:was )?/
-
 export const GROUP_STATES: Readonly<Record<string, { label: string, tone: string, icon: string }>> = Object.freeze({
   open: { label: 'Open', tone: 'bad', icon: 'circle-alert' },
-  resolved: { label: 'Resolved', tone: 'ok', icon: 'circle-check' },
+  resolved: { label: 'Resolved', tone: 'idle', icon: 'circle-check' },
   muted: { label: 'Muted', tone: 'idle', icon: 'bell-off' }
 })
 
@@ -53,10 +51,15 @@ export function headlineOf (
   { kind, errorName, message }: { kind: string, errorName: string | null, message: string | null }
 ): { name: string | null, message: string } {
   if (errorName !== null) return { name: nameOf(errorName), message: message ?? '' }
-  const manner = (message ?? '').replace(ONE_WORKER, '')
+  const manner = withoutWorker(message ?? '')
   const name = kind.endsWith('out-of-memory') ? 'Out of memory' : null
   if (manner === '') return { name: null, message: name ?? crashKindOf(kind).label }
   return { name, message: name === null ? capitalised(manner) : manner }
+}
+
+/** @returns what happened to a worker, where somebody knows already to which: `exited with code 1` */
+export function withoutWorker (text: string): string {
+  return text.replace(/^worker \d+ \(slot \d+\) (?:(?:was|is) )?/i, '')
 }
 
 export function nameOf (errorName: string) {

@@ -2,6 +2,8 @@ import { ID } from '../config/id.ts'
 import { FAULTS, isOfDebugger, isOneOf } from '../causes.ts'
 import { lookIntoProfile } from '../diagnostics/api.ts'
 import { DeckError } from '../errors.ts'
+import { capitalised } from '../../public/format.ts'
+import { withoutWorker } from '../crashes/page-kinds.ts'
 import { newestMark } from '../vitals/page-chart-news.ts'
 import { historyGaps, isUnwritten } from '../events/page-gaps.ts'
 import { logsModel, type Line } from '../logs/page.ts'
@@ -13,6 +15,7 @@ import { foldFrames } from '../crashes/page-stack.ts'
 import { lastOutput, type Ended } from '../logs/page-worker-output.ts'
 import { followStory, type History, type Life, type Story } from './worker-story.ts'
 import { workerUrlOf } from './worker-url.ts'
+import type { ShownEvent } from '../events/page-shown-event.ts'
 import type { WorkerRow } from '../deck.ts'
 import type { Diagnostic } from '../diagnostics/diagnostics.ts'
 import type { Powers } from './powers.ts'
@@ -89,21 +92,29 @@ export function followWorker ({ deck, history, id, params, now, can }: Asked) {
     const isProgram = isLive && row.runtime === 'other'
     const worker = isLive ? toWorkerRow(row) : endedWorker(number, told)
     const lives = toLives(told.lives, worker)
+    const end = isLive ? null : told.exited && endOf(told.exited, deck.crashes)
     const looks = diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can,
       canLook: isLive && !isProgram })
     return { fragments: looks.hasLooks ? [...FRAGMENTS, 'worker-looks'] : FRAGMENTS, now: now(),
       gaps: historyGaps({ history, deck }, { since: lives.at(-1)?.startedAt ?? worker.startedAt ?? undefined,
         until: isLive ? undefined : told.exited?.at }), faults: FAULTS, newestMark: newestMark(history),
       isUnwritten: isUnwritten(history, snapshot), snapshot, isProgram, blocked: blockedReason(snapshot), isAvailable,
-      isLive, worker, end: isLive ? null : told.exited, crash: isLive ? null : crashOf(told.exited, deck.crashes),
+      isLive, worker, end,
       next: isLive ? successorOf(row, snapshot.workers) : replacementOf(told, worker.slot, snapshot.workers),
-      events: told.events, lives, before: isLive ? faultBefore(lives, row) : null, ...looks }
+      events: told.events.filter(({ id, type }) => id !== end?.id && type !== 'rollout.step').map(withDeed), lives,
+      before: isLive ? faultBefore(lives, row) : null, ...looks }
   }
+}
+
+/** The page names the worker, so the sentence need not. */
+function withDeed (event: ShownEvent) {
+  return { ...event, deed: capitalised(withoutWorker(event.sentence)) }
 }
 
 /** `worker`: whose page it is */
 function toLives (lives: Life[], { id, pid }: { id: number | null, pid: number | null }) {
-  return lives.map((life) => ({ ...life, isThis: life.worker === id && life.pid === pid,
+  return lives.map((life) => ({ ...life, end: life.end && withDeed(life.end),
+    isThis: life.worker === id && life.pid === pid,
     url: workerUrlOf(life.worker, life.end === null ? undefined : life.startedAt ?? life.end.at) })
   )
 }
@@ -150,13 +161,14 @@ function endedWorker (id: number, { forked, exited }: Story) {
     url: workerUrlOf(id, known.at) }
 }
 
-/** The first frame of the app itself in the stack of what it died of. */
-function crashOf (exited: Story['exited'], crashes: Pick<Deck['crashes'], 'occurrence'>) {
-  const { crash, crashGroup } = exited?.detail ?? {}
-  if (!exited?.crashUrl || crash === undefined) return null
-  const occurrence = readOr(() => crashes.occurrence(Number(crashGroup), Number(crash)), null)
+/** `frame`: the first one of the app itself in the stack of what it died of; `tone`: a crash that is settled is none */
+function endOf (exited: ShownEvent, crashes: Pick<Deck['crashes'], 'group' | 'occurrence'>) {
+  const [group, crash] = [Number(exited.detail?.crashGroup), Number(exited.detail?.crash)]
+  const isOpen = !exited.crashUrl || readOr(() => crashes.group(group).state === 'open', true)
+  const occurrence = exited.crashUrl ? readOr(() => crashes.occurrence(group, crash), null) : null
   const own = occurrence?.frames.find(({ isInApp }) => isInApp)
-  return own ? { ...foldFrames([own])[0].frames[0], verb: VERBS[String(occurrence?.kind)] ?? 'Ended in' } : null
+  return { ...withDeed(exited), tone: isOpen ? exited.kind.tone : 'idle',
+    frame: own ? { ...foldFrames([own])[0].frames[0], verb: VERBS[String(occurrence?.kind)] ?? 'Ended in' } : null }
 }
 
 function successorOf ({ id, slot }: Pick<WorkerRow, 'id' | 'slot'>, workers: WorkerRow[]) {

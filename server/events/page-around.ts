@@ -1,6 +1,8 @@
 import { formatDuration } from '../../public/format.ts'
+import { kindOf } from './kinds.ts'
 import { readOr } from '../dashboard/read-or.ts'
 import { toShownEvent, type ShownEvent } from './page-shown-event.ts'
+import type { DeckEvent } from './stream.ts'
 
 /** What happened shortly before and after something else. */
 type History = Pick<import('../../db/history.ts').History, 'page'>
@@ -12,25 +14,34 @@ const MAX_AROUND = 4
 const MAX_READ = 100
 
 /**
- * @param subject when it was, and its own event, which is left out
+ * @param subject when it was, its own event, which is left out, and what that tells, which others need not repeat
  * @returns oldest first; nothing without the database, as the page is useful without it
  */
 export function eventsAround (history: History,
-  { at, id }: { at: string, id: number | null }): (ShownEvent & { offset: string })[]
+  { at, id, message }: { at: string, id: number | null,
+    message?: string | null }): (ShownEvent & { offset: string, side: 'before' | 'after' })[]
 {
   const atMs = Date.parse(at)
   const eventsIn = (since: number, until: number) =>
-    readOr(() => history.page({ since, until, limit: MAX_READ }).items, []) // Sign-ins cause nothing.
-      .filter(({ type }) => !type.startsWith('access.'))
+    readOr(() => history.page({ since, until, limit: MAX_READ }).items, []).filter(matters)
   const before = eventsIn(atMs - BEFORE_MS, atMs).slice(0, MAX_AROUND)
   const after = eventsIn(atMs, atMs + AFTER_MS).slice(-MAX_AROUND)
-  return [...after, ...before].reverse().filter((each) => each.id !== id).map((each) => ({ ...toShownEvent(each),
-    offset: offsetOf(Date.parse(each.at) - atMs) })
-  )
+  return [...after, ...before].reverse().filter((each) => each.id !== id).map((each) => {
+    const shown = toShownEvent(each)
+    return { ...shown, ...offsetOf(Date.parse(each.at) - atMs),
+      ...(message && each.message?.includes(message) && { sentence: shown.kind.label }) }
+  })
+}
+
+/** Steps of something that has an event of its own cause nothing, and a new crash repeats the exit before it. */
+function matters (event: DeckEvent) {
+  const { weight, isConsequence } = kindOf(event)
+  return weight !== 'routine' && !isConsequence
 }
 
 /** `ms`: from the subject to something else. Returns `12 s before`, `8 ms after`. */
-function offsetOf (ms: number): string {
+function offsetOf (ms: number) {
   const apart = Math.abs(ms)
-  return `${apart < 1000 ? `${apart} ms` : formatDuration(apart)} ${ms < 0 ? 'before' : 'after'}`
+  const side = ms < 0 ? 'before' as const : 'after' as const
+  return { side, offset: `${apart < 1000 ? `${apart} ms` : formatDuration(apart)} ${side}` }
 }

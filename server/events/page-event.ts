@@ -3,12 +3,13 @@ import { readWhatRan, type Deck } from './api-what-ran.ts'
 import { ID } from '../config/id.ts'
 import { DeckError } from '../errors.ts'
 import { causeText } from '../../public/cause-words.ts'
-import { capitalised, formatBytes, formatExactDuration } from '../../public/format.ts'
+import { capitalised, formatBytes, formatCommit, formatCount, formatExactDuration } from '../../public/format.ts'
 import { crashUrlOf } from '../crashes/page-kinds.ts'
 import { eventsAround } from './page-around.ts'
 import { readOr } from '../dashboard/read-or.ts'
 import { firstLine, readable } from '../dashboard/readable-text.ts'
-import { toShownEvent } from './page-shown-event.ts'
+import { urlOf } from './page-filters.ts'
+import { toShownEvent, type ShownEvent } from './page-shown-event.ts'
 import type { DeckEvent } from './stream.ts'
 import type { History } from '../../db/history.ts'
 import type { Powers } from '../dashboard/powers.ts'
@@ -30,11 +31,14 @@ const MAX_ENDS = 200
  */
 const WAITING_PERCENT = 50
 const MORE_PERCENT = 10
+const HASH = /^[0-9a-f]{40}$/
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
-/** Fields that link to all events with the same value. */
-const LINKED: readonly ['cause' | 'slot' | 'worker' | 'release' | 'rollout', string][] = Object.freeze([['cause',
-  'Cause'], ['slot', 'Slot'], ['worker', 'Worker'], ['release', 'Release'], ['rollout', 'Rollout']])
+/** What is told of a detail that has a page of its own, by the first word of the type. */
+const TOLD: Readonly<Record<string, readonly string[]>> = Object.freeze({ rollout: ['from', 'note'],
+  release: ['note'] })
+/** Numbers by which the page links to something. */
+const IDS: readonly string[] = ['crash', 'crashGroup', 'run', 'id']
 
 /** With what the workers ran. */
 export async function eventPageModel (
@@ -51,15 +55,17 @@ export function eventModel ({ history, id, now }: Asked) {
   if (!event)
     throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
   const shown = { ...toShownEvent(event), ...linkOfLoop(event, history) }
-  const { errorName, stack, output, holders, ...rest } = event.detail ?? {}
+  const { errorName, stack, output, holders, ...detail } = event.detail ?? {}
   const { headline, message } = headlineOf(shown.sentence)
-  const told = Object.entries(rest).filter(([name, value]) => !isEmpty(value) && !isSaid(event, headline, name, value))
-  const [facts, detail] = splitBy(told, ([, value]) => isFact(value))
+  const told = Object.entries(detail).filter(([name, value]) => isFact(value) && !isSaid(event, headline, name, value))
   const neighbourUrl = (step: number) => history.event(event.id + step) ? `/history/${event.id + step}` : null
-  return { now, event: shown, headline, message, facts: [...factsOf(event, errorName), ...facts.map(toFact)],
-    stack: stack === undefined ? null : String(stack), output: output === undefined ? null : readable(output),
-    holders: Array.isArray(holders) ? holders : [],
-    detail: detail.length === 0 ? null : JSON.stringify(Object.fromEntries(detail), null, 2),
+  return { now, event: shown, headline, message,
+    facts: [...factsOf(shown, { headline, errorName }), ...told.map(toFact), { name: 'Type', value: shown.kind.label,
+      url: `/history?type=${event.type}` }], stack: stack === undefined ? null : String(stack),
+    output: output === undefined ? null : readable(output), holders: Array.isArray(holders) ? holders : [],
+    json: JSON.stringify(event, null, 2),
+    runUrl: event.type.startsWith('job.') && Number.isSafeInteger(detail.run) ? `/jobs/runs/${detail.run}` : null,
+    routeUrl: typeof detail.route === 'string' ? urlOf('/route', { route: detail.route }) : null,
     events: eventsAround(history, event), links: { newer: neighbourUrl(1), older: neighbourUrl(-1) } }
 }
 
@@ -126,69 +132,66 @@ function headlineOf (sentence: string): { headline: string, message: string | nu
   return { headline, message: headline === readable(sentence).trim() ? null : sentence }
 }
 
-function factsOf (event: DeckEvent, errorName: unknown): Fact[] {
-  return [
-    ...LINKED.map(([field, name]) =>
-      factOf(name, field === 'cause' && event.cause ? causeText(event.cause) : event[field],
-        `/history?${field}=${encodeURIComponent(String(event[field]))}`)
-    ),
-    factOf('PID', event.pid),
-    factOf('Exit code', event.code),
-    factOf('Signal', event.signal),
-    factOf('Lived for', event.uptimeMs === null ? null : formatExactDuration(event.uptimeMs)),
-    factOf('By', event.actor),
-    factOf('Error', errorName),
-    factOf('Type', event.type, `/history?type=${event.type}`)
-  ].flat()
+/** @returns what the headline does not say already */
+function factsOf ({ cause, slot, worker, release, pid, code, signal, uptimeMs, actor }: ShownEvent,
+  { headline, errorName }: { headline: string, errorName: unknown }): Fact[]
+{
+  return [factOf('Cause', cause && causeText(cause), `/history?cause=${encodeURIComponent(String(cause))}`),
+    factOf('Slot', slot, `/history?slot=${slot}`), factOf('Worker', worker),
+    factOf('Release', release, `/releases/${encodeURIComponent(String(release))}`), factOf('PID', pid),
+    factOf('Exit code', code), factOf('Signal', signal),
+    factOf('Lived for', uptimeMs === null ? null : formatExactDuration(uptimeMs)),
+    factOf('By', actor === 'system' ? null : actor), factOf('Error', errorName)].flat()
+
+  function factOf (name: string, value: unknown, url: string | null = null): Fact[] {
+    const isKnown = value !== null && value !== undefined && value !== ''
+    // A number means nothing without its noun, and the release is where to go from here.
+    const said = typeof value === 'number' ? `${name.split(' ').at(-1)} ${value}` : String(value)
+    return isKnown && (name === 'Release' || !says(headline, said)) ? [{ name, value: String(value), url }] : []
+  }
 }
 
-/** @returns empty without a value */
-function factOf (name: string, value: unknown, url: string | null = null): Fact[] {
-  return value === null || value === undefined || value === '' ? [] : [{ name, value: String(value), url }]
+function isSaid (event: DeckEvent, headline: string, name: string, value: unknown) {
+  const { type, cause, release } = event
+  const told = TOLD[type.split('.')[0]]
+  const own = { ...event, kind: cause, to: release } as Record<string, unknown>
+  return IDS.includes(name) || (told && !told.includes(name)) || value === own[name] ||
+    (typeof value === 'string' && says(headline, value))
 }
 
-function isEmpty (value: unknown) {
-  return value === null || value === '' || (Array.isArray(value) && value.length === 0)
+/** Tells whether the text has these words, whatever stands between them */
+function says (text: string, words: string): boolean {
+  return wordsOf(text).includes(wordsOf(words))
 }
 
-/** The detail of a rollout's event is the rollout, which repeats what the event says. */
-function isSaid ({ rollout, release, cause, actor }: DeckEvent, headline: string, name: string, value: unknown) {
-  if (rollout !== null && name === 'done') return true
-  const said = new Map(
-    [['actor', actor], ...(rollout === null ? [] : [['id', rollout], ['kind', cause], ['to', release]])] as [string,
-      unknown][]
-  )
-  return value === said.get(name) || (name === 'reason' && headline.toLowerCase().includes(String(value).toLowerCase()))
+function wordsOf (text: string): string {
+  return ` ${text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean).join(' ')} `
 }
 
-/** Whether the value is short enough to stand in a list of facts. */
-function isFact (value: unknown) {
+/** Whether the value is short enough to stand in a list of facts: the rest is in the JSON alone. */
+function isFact (value: unknown): boolean {
   return ['number', 'boolean'].includes(typeof value) ||
-    (typeof value === 'string' && value.length <= MAX_FACT_CHARS && !value.includes('\n'))
+    (typeof value === 'string' && value !== '' && value.length <= MAX_FACT_CHARS && !value.includes('\n')) ||
+    (Array.isArray(value) && value.length > 0 && value.every((each) => !Array.isArray(each) && isFact(each)))
 }
 
 /** Names in the detail end with their unit: `delayMs`, `rssBytes`. */
 function toFact ([name, value]: [string, unknown]): Fact {
   if (typeof value === 'string' && TIME.test(value)) return { name: toWords(name), value, url: null, isTime: true }
-  const [, stem, unit] = /^(.+?)(Ms|Bytes)?$/s.exec(name) ?? [name, name]
-  const format = typeof value === 'number' && unit !== undefined
-    ? { Ms: formatExactDuration, Bytes: formatBytes }[unit]
-    : undefined
-  return { name: format ? toWords(stem) : toWords(name), value: format ? format(Number(value)) : toText(value),
-    url: null }
+  const [, stem = name, unit = ''] = (typeof value === 'number' && /^(.+)(Ms|Bytes)$/s.exec(name)) || []
+  const format = { Ms: formatExactDuration, Bytes: formatBytes }[unit]
+  return { name: toWords(stem), value: format ? format(Number(value)) : toText(value), url: null }
 }
 
 /** `name`: `crashGroup`, `per1000Requests`. Returns `Crash group`, `Per 1000 requests`. */
 function toWords (name: string): string {
   return capitalised(
-    name.slice(0, MAX_FACT_CHARS).replace(/(?<=[a-z\d])[A-Z]|(?<=[a-z])\d/g, (letter) => ` ${letter.toLowerCase()}`)
+    name.slice(0, MAX_FACT_CHARS).replace(/(?<=[a-z\d])[A-Z]|(?<=[a-z]{2})\d/g, (letter) => ` ${letter.toLowerCase()}`)
   )
 }
 
 function toText (value: unknown) {
-  return typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value)
-}
-
-function splitBy<T> (items: T[], isFirst: (item: T) => boolean): [T[], T[]] {
-  return [items.filter(isFirst), items.filter((item) => !isFirst(item))]
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (Number.isInteger(value)) return formatCount(Number(value))
+  return String(Array.isArray(value) ? value.join(', ') : value).replace(HASH, formatCommit)
 }

@@ -22,8 +22,8 @@ const SEARCHED_ROLLOUTS = 50
 const SHOWN_ROLLOUTS = 5
 const SEARCHED_LOOKS = 20
 const SHOWN_HOLDERS = 3
-const MODES: Readonly<Record<string, string>> = Object.freeze({ live: 'runs in its folder, nothing is copied',
-  symlink: 'the target of a symbolic link', path: 'a folder that the deploy named', folder: 'a copy of the folder' })
+const MODES: Readonly<Record<string, string>> = Object.freeze({ live: 'Runs in its folder, nothing is copied',
+  symlink: 'The target of a symbolic link', path: 'A folder that the deploy named', folder: 'A copy of the folder' })
 
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'crashes' | 'vitals'>
 type History = Pick<import('../../db/history.ts').History, 'rollouts' | 'rollout' | 'page'>
@@ -48,14 +48,13 @@ export function followRelease (asked: Asked) {
 export function releaseModel ({ deck, history, id, now }: Asked) {
   const snapshot = deck.snapshot()
   const shown = deck.releases.get(requireReleaseId(id))
-  const release = { ...toReleaseRow(shown, snapshot),
-    slots: snapshot.workers.filter((worker) => worker.release === id).map(({ slot }) => slot) }
+  const release = toReleaseRow(shown, snapshot)
   return {
     now: now(),
     snapshot,
     blocked: blockedReason(snapshot),
     lastRollout: lastRollout(deck, history),
-    release: { ...release, means: MODES[release.mode ?? ''] ?? null },
+    release: { ...release, means: MODES[release.mode ?? ''] ?? release.mode },
     standing: standingOf(release, { snapshot, history }),
     // On the page of the release that runs, a rollback leads to the last good release.
     wayBack: release.isCurrent
@@ -70,35 +69,31 @@ export function releaseModel ({ deck, history, id, now }: Asked) {
   }
 }
 
-/** What the release is by now, and what somebody can do about it. */
-function standingOf (release: ReturnType<typeof toReleaseRow> & { slots: number[] },
+/** What the release is by now beyond its marks, and what somebody can do about it. */
+function standingOf (release: ReturnType<typeof toReleaseRow>,
   { snapshot, history }: { snapshot: Status, history: History }
-): { tone: Tone, text: string, reason?: string | null, next?: string, rollout?: number | null } {
+): { tone: Tone, text: string, next?: string, rollout?: number | null } {
   const { rollout } = snapshot
   if (release.isCurrent) return { tone: 'ok', text: runningText(release) }
   if (rollout?.to === release.id) return { tone: 'info', text: runningText(release), rollout: rollout.id }
   if (release.servedAt === null) return unservedStanding(release, { current: snapshot.release.id, history })
-  if (release.changedInPlace?.kind === 'code')
-    return { tone: 'idle', text: 'It has served before.', next: 'To have it again, deploy that code.' }
-  return { tone: 'idle', text: 'It has served before.', next: 'A rollback brings it back, slot by slot.' }
+  return { tone: 'idle', text: 'It has served before.',
+    next: release.canReturn ? 'A rollback brings it back, slot by slot.' : 'To have it again, deploy that code.' }
 }
 
 function runningText ({ workers: { running, all } }: ReturnType<typeof toReleaseRow>) {
-  return running === all
-    ? `All ${count(all, 'worker')} run it.`
-    : `${running} of ${count(all, 'worker')} ${running === 1 ? 'runs' : 'run'} it.`
+  return running === all ? '' : `${running} of ${count(all, 'worker')} ${running === 1 ? 'runs' : 'run'} it.`
 }
 
 function unservedStanding ({ outcome, rollout }: ReturnType<typeof toReleaseRow>,
   { current, history }: { current: string, history: History }): ReturnType<typeof standingOf>
 {
   const told = rollout === null ? null : readOr(() => history.rollout(rollout)?.reason, null)
-  const reason = told ? `${capitalised(told)}.` : null
-  const next = 'Correct the code and deploy again: that makes a new release.'
-  if (outcome === 'failed') return { tone: 'bad', text: `Its deploy failed; ${current} runs.`, reason, next, rollout }
-  if (outcome === 'rolled-back')
-    return { tone: 'warn', text: `Its deploy was rolled back; ${current} runs.`, reason, next, rollout }
-  return { tone: 'idle', text: 'It was never deployed.' }
+  const isFailed = outcome === 'failed'
+  if (!isFailed && outcome !== 'rolled-back') return { tone: 'idle', text: '' }
+  return { tone: isFailed ? 'bad' : 'warn', rollout,
+    text: told ? `${capitalised(told)}.` : `Its deploy ${isFailed ? 'failed' : 'was rolled back'}.`,
+    next: `${current} runs. Correct the code and deploy again: that makes a new release.` }
 }
 
 function rolloutsOf (history: History, id: string) {

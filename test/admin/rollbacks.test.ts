@@ -51,12 +51,22 @@ test('a release says what it is by now, leads to what came of it, and offers the
     progress: { total: 2, replaced: 0 } }
   admin.deck.events.publish({ type: 'rollout.failed', rollout: 7, actor: 'ada', message: detail.reason, detail })
   const [current, before, failed] = await Promise.all(['/releases/r1', '/releases/r3', '/releases/r4'].map(visit))
-  assert.match(current.text, /id="roll-back-to-r3"[^]*All 2 workers run it\./)
-  assert.match(before.text, /id="roll-back-to-r3"[^]*It has served before\. A rollback brings it back/)
+  assert.match(current.text, /runs now[^]*id="roll-back-to-r3"[^]*No crashes on it\./)
+  assert.doesNotMatch(current.text, /run it\./, 'which its mark has said')
+  admin.deck.set({
+    workers: admin.deck.snapshot().workers.map((worker, index) => index === 0 ? { ...worker, release: 'r3' } : worker)
+  })
+  assert.match((await visit('/releases/r1')).text, /1 of 2 workers runs it\./)
+  assert.match(before.text,
+    /id="roll-back-to-r3"[^]*It has served before\. No crashes on it\. A rollback brings it back/)
   assert.match(failed.text,
-    /Its deploy failed; r1 runs\.[^]*Worker 3 &lt;b&gt;died&lt;\/b&gt;\.[^]*href="\/rollouts\/7">See what happened/)
-  assert.match(failed.text, /href="\/releases\/r4\/compare\?from=r3">Compare with r3<[^]*Deploy of r4 failed/)
+    /Worker 3 &lt;b&gt;died&lt;\/b&gt;\.<[^]*href="\/rollouts\/7">See what happened<[^]*r1 runs\. Correct the code/)
+  assert.match(failed.text, /href="\/releases\/r4\/compare\?from=r3">Compare<[^]*Deploy of r4 failed/)
+  assert.doesNotMatch(failed.text, /Its deploy failed/, 'its mark has said it')
   assert.match(failed.text, /id="roll-back-to-r4"[^>]*>Redeploy r4</)
+  for (const id of ['release-crashes', 'release-rollouts'])
+    assert.match(current.text, new RegExp(`id="${id}" hidden`), 'nothing is to be seen there')
+  assert.match(current.text, /<code class="mono">0123456789[0-9a-f]{30}<\/code><button[^>]* data-copy /)
 })
 
 test('a release says what held the memory of its workers, how much for 1,000 requests, and since which release', async (t) => {

@@ -32,12 +32,30 @@ test('a worker that has gone: how it ended, its crash, who was before it and who
   const { status, html } = await visit(admin, '/workers/12')
   assert.equal(status, 200)
   assert.match(html, /Ended/)
-  assert.match(html, /exited with code 1: &lt;b&gt;TypeError&lt;\/b&gt;&lt;U\+202E&gt;/)
+  assert.match(html, /Exited with code 1: &lt;b&gt;TypeError&lt;\/b&gt;&lt;U\+202E&gt;/)
   assert.match(html, /href="\/crashes\/3\?crash=5">See the crash/)
   assert.match(html, /<a [^>]*href="\/workers\/21\?at=[^"]+">Worker 21<\/a> replaced it after 3\.0 s/)
   assert.match(html, /href="\/workers\/11\?at=[^"]+">Worker 11</)
   assert.doesNotMatch(html, />Worker 20<|id="worker-lives"[^]*>Worker 21</, 'those that came later are not its story')
   assert.doesNotMatch(html, /data-dialog|id="charts"|Record CPU profile/)
+})
+
+test('how a worker ended is said once, without its name, and in red while its crash is open', async (t) => {
+  const admin = await startAdmin(t)
+  admin.history.crashes.record('v1:sum', aCrash({ slot: 1, worker: 12 }), { culprit: null })
+  live(admin, { worker: 12 }, { cause: 'crash', code: 1, rollout: 4, actor: 'ada',
+    message: 'worker 12 (slot 1) exited with code 1: boom', detail: { crash: 1, crashGroup: 1 } })
+  live(admin, { worker: 13 })
+  admin.deck.events.publish({ type: 'rollout.step', worker: 13, slot: 1, message: 'slot 1: done' })
+  const { html } = await visit(admin, '/workers/12')
+  assert.doesNotMatch((await visit(admin, '/workers/13')).html, /Slot 1: done/, 'a step is of the rollout')
+  assert.equal(html.split(/exited with code 1/i).length, 2)
+  assert.match(html,
+    /class="notice outcome tone-bad"[^]*<bdi>Exited with code 1: boom<[^]* · lived for 1\.0 s · by <bdi>ada<[^]*href="\/rollouts\/4">See the rollout</)
+  assert.match(html, /<bdi>Forked \(pid 4012\)</, 'its events need not name it either')
+  assert.doesNotMatch(html, /class="[^"]*panel[^"]*" id="worker-output"/, 'no card for lines that there are not')
+  admin.deck.crashes.act(1, 'resolve', 'ada')
+  assert.match((await visit(admin, '/workers/12')).html, /class="notice outcome tone-idle"/)
 })
 
 test('a worker that has ended shows its last 200 lines and the place where it threw, and plainly that it wrote none or that none are kept', async (t) => {
@@ -142,14 +160,20 @@ test('a worker of another program than Node shows what is known of it, also whil
   admin.deck.snapshot = () => {
     const status = snapshot()
     return { ...status,
-      workers: status.workers.map((worker) => worker.id === 2 ? { ...worker, runtime: 'other' as const } : worker) }
+      workers: status.workers.map((worker) => ({ ...worker,
+        runtime: worker.id === 2 ? 'other' as const : 'node' as const,
+        vitals: { ...worker.vitals, heapUsedBytes: 2 ** 20 } as typeof worker.vitals })
+      ) }
   }
   const program = await visit(admin, '/workers/2')
   assert.match(program.html, /data-figure="processes"[^]*id="chart-descriptors"/)
-  assert.doesNotMatch(program.html, /Look inside|dialog-heap-snapshot|id="chart-requests"|data-figure="inFlight"/)
+  assert.match(program.html,
+    /Measured from outside, with all processes that it has started\. Requests and latency are not known\./)
+  assert.doesNotMatch(program.html,
+    /Look inside|dialog-heap-snapshot|id="chart-requests"|data-figure="(requestsPerSecond|heapUsedBytes)"/)
   const node = await visit(admin, '/workers/1')
-  assert.match(node.html, /Look inside[^]*data-figure="inFlight"[^]*id="chart-requests"/)
-  assert.doesNotMatch(node.html, /data-figure="processes"|id="chart-descriptors"/)
+  assert.match(node.html, /data-figure="requests5xxPerSecond"[^]*heap 1\.0 MB[^]*Look inside[^]*id="chart-requests"/)
+  assert.doesNotMatch(node.html, /data-figure="processes"|id="chart-descriptors"|Measured from outside/)
 })
 
 test('an old worker tells what it keeps, and that the requests of its sessions still reach it; its connections can be ended until they are being closed', async (t) => {
@@ -187,5 +211,6 @@ test('looking is for everybody, looking inside for operators, files for admins',
   assert.match(operator, /id="functions"[^]*CPU profile 2/)
   assert.doesNotMatch(operator, /\/file"/)
   const administrator = await seenBy('admin')
+  assert.doesNotMatch(administrator.split('id="worker-head"')[1].split('<dialog')[0], /button[^"]* primary/)
   assert.match(administrator, /href="\/api\/v1\/diagnostics\/2\/file" download/)
 })

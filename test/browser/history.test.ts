@@ -169,7 +169,7 @@ test('an event has a permalink with all of its fields, and a way to those like i
     Object.fromEntries(rows.map((row) => [row.querySelector('dt')?.textContent, row.querySelector('dd')?.textContent]))
   )
   assert.deepEqual(fields, { Cause: 'crash', Slot: '2', Worker: '7', PID: '4711', 'Exit code': '3',
-    'Lived for': '1 min 05 s', Error: 'Error', Type: 'worker.exited', Extra: '5' })
+    'Lived for': '1 min 05 s', Extra: '5', Type: 'Worker exited' })
   assert.equal(await page.getByLabel('Stack').textContent(), 'Error: boom\n    at app.js:1:2')
 
   await page.getByRole('link', { name: '2', exact: true }).click()

@@ -250,7 +250,7 @@ test('the page shows live what is in flight and what the slot writes, as text, a
   const dashboard = await startDashboard(t, browser)
   const { deck } = dashboard
   const page = await dashboard.visit('/workers/1')
-  await page.getByText('No requests in flight.').waitFor()
+  await page.locator('#worker-requests-empty').getByText('None.').waitFor()
   deck.requests.push({ method: 'GET', path: '/<b>slow</b>\u202e', ageMs: 12_300 })
   await page.locator('#worker-requests-rows tr').waitFor()
   assert.deepEqual(await page.locator('#worker-requests-rows td').allInnerTexts(), ['GET', '/<b>slow</b><U+202E>',
@@ -268,7 +268,7 @@ test('the page shows live what is in flight and what the slot writes, as text, a
   deck.set({ workers: deck.snapshot().workers.filter(({ id }) => id !== 1) })
   deck.events.publish({ type: 'worker.forked', worker: 3, slot: 1, pid: 4003, release: 'r1' })
   await page.getByText('Worker 3 replaced it').waitFor()
-  assert.match(await page.locator('#worker-head').innerText(), /Worker 1 \(slot 1\) was ended by SIGKILL/)
+  assert.match(await page.locator('#worker-head').innerText(), /Ended by SIGKILL/)
   assert.equal(await page.locator('#worker-kill').count(), 0)
   // It may have asked what is in flight just when the worker had gone.
   page.allow(/404 \(Not Found\)/)

@@ -144,19 +144,45 @@ test('a crash shows all of its evidence', (t) => {
   )
   history.record(fake({ id: 7, at: '2025-12-31T23:50:00.000Z', type: 'config.changed', message: 'long before' }))
   history.record(fake({ id: 8, at: '2025-12-31T23:59:30.000Z', type: 'config.changed', message: 'workers' }))
-  history.record(fake({ id: 10, at: '2026-01-01T00:00:02.000Z', type: 'worker.forked', worker: 8, slot: 1 }))
+  history.record(fake({ id: 10, at: '2026-01-01T00:00:02.000Z', type: 'worker.ready', worker: 8, slot: 1 }))
+  history.record(fake({ id: 11, at: '2026-01-01T00:00:03.000Z', type: 'worker.online', worker: 8, slot: 1 }))
   const html = one()
-  assert.doesNotMatch(html, /long before/)
-  for (const part of ['30 s before', '2 s after', 'In flight 1 request', 'Introduced in r1', 'TypeError',
-    'in sum (src/shop.js)', 'sum src/shop.js:12:34', '2 frames of express, Node.js', 'Error : no cart',
+  assert.doesNotMatch(html, /long before|3 s after/, 'nor steps of what is told in one event')
+  for (const part of ['30 s before', '2 s after', 'Just before and after', 'Once , 1 min ago', 'Introduced in r1',
+    'TypeError', 'in sum (src/shop.js)', 'sum src/shop.js:12:34', '2 frames of express, Node.js', 'Error : no cart',
     'POST /checkout 12 ms', 'first line last words', 'Last 5 seconds', 'Memory', 'Exit code 1', 'Lived for 1 min 05 s',
-    '16.0 MB of 32.0 MB', 'v20.20.2', '1 of 1'])
+    '16.0 MB of 32.0 MB', 'v20.20.2'])
   {
     assert.ok(textOf(html).includes(part), part)
   }
   assert.match(html, /href="\/workers\/7\?at=/)
-  for (const link of ['/history?slot=1', '/releases/r1', '/history/9', '/crashes/1?crash=1'])
+  for (const link of ['/history?slot=1', '/releases/r1', '/history/9'])
     assert.ok(html.includes(`href="${link}"`), link)
+})
+
+test('what a crash says twice is shown once, and red only while it is open', (t) => {
+  const { one, desk } = setUp(t, [aCrash(), aCrash({ at: '2025-12-20T00:00:00.000Z' })])
+  const open = textOf(one())
+  assert.match(open, /2 times , first .* ago , last .* ago Introduced in r1/)
+  for (const part of ['Last 24 hours 1', 'Last 30 days 2', 'Occurrences']) assert.ok(open.includes(part), part)
+  assert.match(one(), /class="bars tone-bad"/)
+  desk.act(1, 'resolve', 'ada')
+  const settled = one().split('<main')[1]
+  assert.doesNotMatch(settled, /tone-(bad|ok|warn)|live-dot|primary/)
+  assert.match(textOf(settled), /Resolved .* by ada/)
+
+  const once = setUp(t, [aCrash()]).one()
+  assert.doesNotMatch(textOf(once), /Last 30 days|Pin it|1 of 1/, 'the last 24 hours have shown it')
+  assert.match(once, /id="crash-kept" hidden/)
+})
+
+test('a hang says in which function and in which request, and has no cards for what it lacks', (t) => {
+  const requests = [{ method: 'POST', path: '/import', ageMs: 10_000, isHanging: true }]
+  const { one } = setUp(t, [aCrash({ kind: 'hung', cause: 'hung', requests, stderr: [], causes: [] })])
+  const text = textOf(one())
+  assert.match(text, /in sum \(src\/shop\.js\) .* Stack .*\/import It hung in this one/)
+  assert.match(text, /No output on stderr\. Logs around this/)
+  assert.doesNotMatch(text, /Last lines of stderr|Caused by/)
 })
 
 test('of a crash without a stack it is said why there is none', (t) => {

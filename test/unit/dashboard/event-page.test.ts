@@ -44,36 +44,61 @@ test('an event has one line as its headline and the rest as facts, without what 
     Array.from(html.matchAll(/<dt><bdi>(.*?)<\/bdi><\/dt><dd>(.*?)<\/dd>/g),
       ([, name, value]) => [name, value.replace(/<[^>]*>/g, '')])
   )
-  assert.deepEqual(facts, { Slot: '1', Worker: '7', 'Crash group': '4', 'Is dirty': 'no', Wait: '1.5 s',
-    'Per 1000 requests': '2 KB', '&lt;U+202E&gt;name': '&lt;U+202E&gt;value', Type: 'worker.exited' })
+  assert.deepEqual(facts, { 'Is dirty': 'no', Wait: '1.5 s', 'Per 1000 requests': '2 KB',
+    '&lt;U+202E&gt;name': '&lt;U+202E&gt;value', List: '&lt;U+2066&gt;', Type: 'Worker exited' })
+  assert.match(html, /<a href="\/history\?type=worker\.exited"/)
   assert.match(html, /aria-label="Message">Worker 7 .*\n {4}at x{300}</)
   for (const character of ['\u0000', '\u202e', '\u2066']) assert.ok(!html.includes(character))
 })
 
-test('an event of a rollout says each thing once, and times as people read them', () => {
+test('an event says each thing once, in words, and all of it as JSON to be copied', () => {
   const rollout = { id: 4, kind: 'deploy', from: 'r1', to: 'r2', actor: 'ada', state: 'held', done: false,
     pausedIn: null, verdicts: [], startedAt: '2026-01-02T03:03:00.000Z', reason: 'worker 7 failed' }
   const event = anEvent({ type: 'rollout.held', slot: null, worker: null, cause: 'deploy', release: 'r2', rollout: 4,
     actor: 'ada', message: 'worker 7 failed; retry', detail: rollout })
-  const { facts, detail } = eventModel({ history: aHistory([event]), id: '1', now: NOW })
-  assert.deepEqual(facts.map(({ name, value }) => [name, value]), [['Cause', 'deploy'], ['Release', 'r2'], ['Rollout',
-    '4'], ['By', 'ada'], ['Type', 'rollout.held'], ['From', 'r1'], ['State', 'held'], ['Started at',
-    '2026-01-02T03:03:00.000Z']])
-  assert.equal(detail, null)
-  assert.match(views.render('pages/event', eventModel({ history: aHistory([event]), id: '1', now: NOW })),
-    /<dt><bdi>Started at<\/bdi><\/dt><dd><time [^>]*>02 Jan 03:03:00</)
+  const { facts, json } = eventModel({ history: aHistory([event]), id: '1', now: NOW })
+  assert.deepEqual(facts.map(({ name, value, url }) => [name, value, url]), [['Release', 'r2', '/releases/r2'], ['By',
+    'ada', null], ['From', 'r1', null], ['Type', 'Rollout held', '/history?type=rollout.held']])
+  assert.deepEqual(JSON.parse(json), event)
+  const exit = anEvent({ message: 'worker 7 (slot 1) was ended by SIGTERM', signal: 'SIGTERM', cause: 'crash', pid: 41,
+    uptimeMs: 5000, actor: 'system', detail: { hint: 'was ended by SIGTERM', stalled: ['a', 'b'], rows: [{ a: 1 }] } })
+  const shown = eventModel({ history: aHistory([exit]), id: '1', now: NOW })
+  assert.deepEqual(shown.facts.map(({ name, value }) => `${name}: ${value}`), ['Cause: crash', 'PID: 41',
+    'Lived for: 5.0 s', 'Stalled: a, b', 'Type: Worker exited'])
+  const html = views.render('pages/event', shown)
+  assert.match(html, /<details class="panel event-json"[^]*&quot;rows&quot;[^]*data-copy/)
+})
+
+test('an event of slow requests leads to the route, and cuts a hash of a commit', () => {
+  const event = anEvent({ type: 'route.slowed', worker: null, slot: null, message: 'GET /a/:b is slow',
+    detail: { route: 'GET /a/:b', commit: '0123456789'.repeat(4) } })
+  const html = views.render('pages/event', eventModel({ history: aHistory([event]), id: '1', now: NOW }))
+  assert.match(html, /href="\/route\?route=GET\+\/a\/:b">See the route</)
+  assert.match(html, /<dt><bdi>Commit<\/bdi><\/dt><dd><bdi>0123456789</)
+})
+
+test('times of an event are as people read them, and a run of a job is a link', () => {
+  const event = anEvent({ type: 'job.late', worker: null, slot: null, message: 'nightly',
+    detail: { job: 'nightly', run: 3, dueAt: '2026-01-02T03:03:00.000Z', p99Ms: 1500, requests: 41_000 } })
+  const html = views.render('pages/event', eventModel({ history: aHistory([event]), id: '1', now: NOW }))
+  assert.match(html, /<dt><bdi>Due at<\/bdi><\/dt><dd><time [^>]*>02 Jan 03:03:00</)
+  assert.match(html, /<dt><bdi>P99<\/bdi><\/dt><dd><bdi>1\.5 s<[^]*<dd><bdi>41,000</)
+  assert.match(html, /href="\/jobs\/runs\/3">See the run</)
 })
 
 test('an event has what happened just before and after, without itself and without who looked', () => {
-  const events = [anEvent({ id: 3, at: '2026-01-02T03:04:12.000Z' }), anEvent({ id: 2, type: 'access.signed-in' }),
-    anEvent({ id: 1, at: '2026-01-02T03:04:00.000Z' })]
+  const events = [anEvent({ id: 3, at: '2026-01-02T03:04:12.000Z', message: 'worker 7 ended, as too slow' }),
+    anEvent({ id: 2, type: 'access.signed-in' }),
+    anEvent({ id: 1, at: '2026-01-02T03:04:00.000Z', message: 'too slow' })]
   const history = aHistory(events)
   history.page = ({ since, until } = {}) => ({
     items: events.filter(({ at }) => Date.parse(at) >= Number(since) && Date.parse(at) < Number(until)),
     next: null
   })
-  assert.deepEqual(eventModel({ history, id: '1', now: NOW }).events.map(({ id, offset }) => [id, offset]), [[3,
-    '12 s after']])
+  const model = eventModel({ history, id: '1', now: NOW })
+  assert.deepEqual(model.events.map(({ id, offset, sentence }) => [id, offset, sentence]), [[3, '12 s after',
+    'Worker exited']], 'without the reason, which the page has said')
+  assert.match(views.render('pages/event', model), />Just after</)
 })
 
 test('an event that is not there is told so', () => {
