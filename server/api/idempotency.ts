@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { toDeckError } from '../problem.ts'
 import type { Call, Reply } from './endpoint.ts'
 import type { Answers } from '../../db/answers.ts'
@@ -102,11 +102,10 @@ export function createIdempotency ({ store, now }: { store: Pick<Answers, 'find'
     const [oldest] = remembered.keys()
     if (remembered.size > MAX_REMEMBERED) remembered.delete(oldest)
     if (isSecret) return
-    try {
+    // The database is away: only the next master will not know this answer.
+    attempt(() =>
       store.keep({ key, request: kept.request, answer: kept.outcome, at: kept.at }, { oldest: now() - KEPT_MS })
-    } catch {
-      // The database is away: only the next master will not know this answer.
-    }
+    )
   }
 }
 

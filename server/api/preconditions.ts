@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { OWNER } from '../config/actor-names.ts'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import type { DeckEvent } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
 
@@ -45,12 +45,8 @@ export function lastOf (history: Past, types: readonly string[]): DeckEvent | nu
 export function newestOf (history: Past, types: readonly string[], isAbout: (event: DeckEvent) => boolean,
   limit: number = 50): DeckEvent | null
 {
-  try {
-    return history.page({ type: [...types], limit }).items.find(isAbout) ?? null
-  } catch {
-    // The refusal is right without a name, too.
-    return null
-  }
+  // The refusal is right without a name, too.
+  return attempt(() => history.page({ type: [...types], limit }).items.find(isAbout) ?? null)
 }
 
 /** @returns who did it, to begin a sentence */

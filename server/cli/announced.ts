@@ -1,7 +1,7 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { DECK_NAME } from '../config/apps.ts'
-import { DeckError, errorCode, errorReason } from '../errors.ts'
+import { attempt, DeckError, errorCode, errorReason } from '../errors.ts'
 import { fallbackFolders } from '../system/fallback-folder.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.ts'
@@ -107,12 +107,8 @@ function checkFolder (folder: string, isNamed: boolean) {
 
 /** Anybody can make a folder of that name first. */
 function isOwnFolder (folder: string) {
-  try {
-    return whyFolderDistrusted(folder, SECRETS) === null
-  } catch {
-    // ENOENT: the usual case.
-    return false
-  }
+  // ENOENT: the usual case.
+  return attempt(() => whyFolderDistrusted(folder, SECRETS) === null, false)
 }
 
 function readMaster (folder: string): Announced | null {

@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import { formatLatency, formatPercent } from '../../public/format.ts'
 import { BLAMED_CAUSES, FAULTS } from '../causes.ts'
 import { appNodeVersion, judgeNodes, nodesInUse } from '../doctor/node-lines.ts'
@@ -110,12 +111,9 @@ function toHealth ({ reasons, ...health }: Health) {
 
 /** The live page works without the history. */
 function readPast (history: History) {
-  try {
-    return { isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null,
-      events: history.page({ type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items }
-  } catch {
-    return UNAVAILABLE
-  }
+  return attempt(() => ({ isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null,
+    events: history.page({ type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items })
+  ) ?? UNAVAILABLE
 }
 
 /**

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import { attempt } from '../errors.ts'
 import { createMergedProfile, type Profile } from './merged-profile.ts'
 import { withOriginalPlaces, type Places } from './original-places.ts'
 import type { Supervisor } from '../cluster/supervisor.ts'
@@ -148,12 +149,9 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, places, t
 }
 
 function namesIn (folder: string): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => name)
-  } catch {
-    // There has been no slice yet.
-    return []
-  }
+  // There may have been no slice yet.
+  const entries = attempt(() => readdirSync(folder, { withFileTypes: true }), [])
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
 }
 
 function toSlice (name: string): Slice[] {

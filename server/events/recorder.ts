@@ -1,4 +1,4 @@
-import { errorCode, errorText } from '../errors.ts'
+import { attempt, errorCode, errorText } from '../errors.ts'
 import { lossText, NO_LOSS, sumOf, withEvent, type Loss } from './loss.ts'
 import type { DeckEvent, EventStream } from './stream.ts'
 import type { HistoryState } from '../api/shapes.ts'
@@ -119,11 +119,8 @@ export function createRecorder ({ history, events, spare = NO_SPARE }: {
   }
 
   function showMeanwhile (event: DeckEvent) {
-    try {
-      history.record(event)
-    } catch {
-      // The event stays in the buffer.
-    }
+    // An event that cannot be written stays in the buffer.
+    attempt(() => history.record(event))
   }
 
   function hold (event: DeckEvent) {
@@ -197,11 +194,8 @@ export function createRecorder ({ history, events, spare = NO_SPARE }: {
   }
 
   function reopen (error?: unknown) {
-    try {
-      history.reopen(error)
-    } catch {
-      // The next retry tries it again; the first reason was published.
-    }
+    // The next retry tries it again; the first reason was published.
+    attempt(() => history.reopen(error))
   }
 
   function recover () {

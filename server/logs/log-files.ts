@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { errorCode } from '../errors.ts'
+import { attempt, errorCode } from '../errors.ts'
 
 /**
  * Where the output of the workers lies, and how it is told apart.
@@ -76,12 +76,8 @@ export function headOf (folder: string, log: Log, fd: number): { base: number, s
 }
 
 export function startsOf (folder: string, log: Log): string[] {
-  try {
-    return readFileSync(startsFile(folder, log), 'utf8').split('\n')
-  } catch {
-    // ENOENT: nothing was cut off.
-    return []
-  }
+  // ENOENT: nothing was cut off.
+  return attempt(() => readFileSync(startsFile(folder, log), 'utf8').split('\n'), [])
 }
 
 /** Of each live file, as it was seen last. */

@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import { formatBytes, formatCommit, formatLatency, formatPercent, formatRate } from '../../public/format.ts'
 import { changedParts, type Changed } from '../config/changed-parts.ts'
 import { compareReleases, type Comparison } from './api-comparison.ts'
@@ -73,15 +74,13 @@ export function changesOf (
 export function crashesOn ({ crashes }: Pick<import('../deck.ts').Deck, 'crashes'>, release: string): { id: number,
   title: string, labels: string[], lastSeenAt: string, isOpen: boolean }[] | null
 {
-  try {
-    return crashes.page({ release, limit: SHOWN_CRASHES }).items.map((group) => {
+  return attempt(() =>
+    crashes.page({ release, limit: SHOWN_CRASHES }).items.map((group) => {
       const { name, message } = headlineOf(group)
       return { id: group.id, title: firstLine([name, message].filter(Boolean).join(': '), TITLE_CHARS),
         labels: crashLabels(group), lastSeenAt: group.lastSeenAt, isOpen: group.state === 'open' }
     })
-  } catch {
-    return null
-  }
+  )
 }
 
 /** @returns only what differs */

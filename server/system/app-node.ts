@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { closeSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { DeckError, errorCode } from '../errors.ts'
+import { attempt, DeckError, errorCode } from '../errors.ts'
 import { installedNodes, isProgram, TYPED_VARIABLE, typedNode } from '../run-on.js'
 import { withoutOwnVariables } from './own-variables.ts'
 import { whyProgramDistrusted } from './trust.ts'
@@ -79,7 +79,7 @@ export function stripsTypes (version: string): boolean {
 export function pathWithNode (node: AppNode | undefined, searchPath: string = ''): string {
   const file = node?.file ?? process.execPath
   const found = nodeInPath(searchPath)
-  if (found !== null && realpathSync(found) === realOf(file)) return searchPath
+  if (found !== null && realpathSync(found) === attempt(() => realpathSync(file))) return searchPath
   const parts = [path.dirname(file), searchPath].filter((part) => part !== '')
   // The PATH of a service manager is often short.
   return (found === null && !(node && isAskedFor(node)) ? parts.reverse() : parts).join(path.delimiter)
@@ -234,21 +234,8 @@ function nodeInPath (searchPath: string): string | null {
 }
 
 function isTrusted (file: string) {
-  try {
-    return whyProgramDistrusted(file) === null
-  } catch {
-    // ENOENT
-    return false
-  }
-}
-
-function realOf (file: string): string {
-  try {
-    return realpathSync(file)
-  } catch {
-    // ENOENT: whoever runs it says so.
-    return file
-  }
+  // ENOENT
+  return attempt(() => whyProgramDistrusted(file) === null, false)
 }
 
 function majorOf (version: string) {

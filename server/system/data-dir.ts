@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, rmdirSync
   writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeLock } from '../../db/lock.ts'
-import { DeckError, errorCode, errorReason, toError } from '../errors.ts'
+import { attempt, DeckError, errorCode, errorReason, toError } from '../errors.ts'
 import { fallbackFolders } from './fallback-folder.ts'
 import { readJson, writeJson } from './json-file.ts'
 import { makeFolders } from './make-folders.ts'
@@ -160,7 +160,7 @@ export function openDataDir (wanted: string) {
   function readOrMakeSecret (name: string): string {
     try {
       // The secrets of a folder still count if it can only be read.
-      const kept = away === null ? null : readTokenOrNone(path.join(wanted, name))
+      const kept = away === null ? null : attempt(() => readToken(path.join(wanted, name)))
       const value = kept ?? readToken(fileOf(name)) ?? makeToken(fileOf(name))
       secrets.set(name, value)
       return value
@@ -274,14 +274,6 @@ function readToken (file: string): string | null {
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return null
     throw error
-  }
-}
-
-function readTokenOrNone (file: string) {
-  try {
-    return readToken(file)
-  } catch {
-    return null
   }
 }
 

@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { errorCode } from '../errors.ts'
+import { attempt, errorCode } from '../errors.ts'
 import { statOf } from './proc.ts'
 
 /**
@@ -63,10 +63,6 @@ function canSignal (pid: number) {
 
 /** @returns in which the numbers of processes hold here; null: the system does not tell */
 export function pidNamespace (): string | null {
-  try {
-    return readlinkSync('/proc/self/ns/pid')
-  } catch {
-    // ENOENT: another system.
-    return null
-  }
+  // ENOENT: another system.
+  return attempt(() => readlinkSync('/proc/self/ns/pid'))
 }
