@@ -118,6 +118,11 @@ export function attempt<T, U = null> (work: () => T, otherwise: U = null as U): 
   }
 }
 
+/** Does what may fail, and tells whether it was done */
+export function succeeds (work: () => void): boolean {
+  return attempt(() => [work()]) !== null
+}
+
 /** `error`: what was thrown. Returns such as ENOENT. */
 export function errorCode (error: unknown): string | undefined {
   return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'

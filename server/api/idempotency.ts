@@ -88,13 +88,11 @@ export function createIdempotency ({ store, now }: { store: Pick<Answers, 'find'
   }
 
   function readStored (key: string): Kept | null {
-    try {
+    // The database is away; this master still remembers its own answers.
+    return attempt(() => {
       const row = store.find(key)
       return row && { request: row.request, outcome: row.answer, at: row.at }
-    } catch {
-      // The database is away; this master still remembers its own answers.
-      return null
-    }
+    })
   }
 
   function storeOutcome (key: string, kept: Kept, { isSecret }: { isSecret: boolean }) {

@@ -132,13 +132,11 @@ export async function createAppDeck (
 
   /** `exit`: an event of a worker's end */
   function lastLineOf (exit: number) {
-    try {
+    // Whoever is told of the loop is told without it.
+    return attempt(() => {
       const { crash } = hide(deck.crashes.evidence(history.event(exit)?.detail ?? null)) ?? {}
       return crash?.stderr.findLast((line) => /\S/.test(line) && !NO_LAST_WORDS.test(line))
-    } catch {
-      // Whoever is told of the loop is told without it.
-      return undefined
-    }
+    })
   }
 
   function folderOf (release: string): string | null {

@@ -112,7 +112,8 @@ function isOwnFolder (folder: string) {
 }
 
 function readMaster (folder: string): Announced | null {
-  try {
+  // ENOENT: none runs here. Unreadable content counts as none.
+  return attempt(() => {
     const written = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
     const { adminUrl, fingerprint = null, pid, startTime = null, keeper = null, pidNamespace = null, host = null } =
       written
@@ -121,10 +122,7 @@ function readMaster (folder: string): Announced | null {
     const { origin, pathname } = new URL(adminUrl)
     return { url: origin, fingerprint, recipient: { owner: statSync(folder).uid, processes, pidNamespace }, folder,
       host: placeInHost(host, pathname) }
-  } catch {
-    // ENOENT: none runs here. Unreadable content counts as none.
-    return null
-  }
+  })
 }
 
 /** @throws {Error} */

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
+import { succeeds } from '../errors.ts'
 import { holdsFileOf, orderText, type DrainLimits, type Holds, type OrphanOrder,
   type ToWorker } from '../../workers/protocol.ts'
 import { takeCrashNote } from '../crashes/note.ts'
@@ -91,15 +92,12 @@ export function createOrphanHandle (identity: OrphanIdentity,
 
   /** A full disk takes no content, but a link, which has its content in its name. */
   function linkOrder (order: OrphanOrder) {
-    try {
+    // EROFS and the like.
+    return succeeds(() => {
       rmSync(`${orderFile}.new`, { force: true })
       symlinkSync(orderText(order), `${orderFile}.new`)
       renameSync(`${orderFile}.new`, orderFile)
-      return true
-    } catch {
-      // EROFS and the like.
-      return false
-    }
+    })
   }
 }
 

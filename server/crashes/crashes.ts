@@ -1,4 +1,4 @@
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { createSourceLines } from './source-lines.ts'
 import type { CrashGroup, GroupQuery, GroupState } from '../../db/crash-groups.ts'
 import type { History } from '../../db/history.ts'
@@ -69,15 +69,14 @@ export function createCrashService ({ store, events, release, releases = () => [
      * one that is no longer kept.
      */
     evidence (detail: DeckEvent['detail']) {
-      if (!detail?.crashGroup || !detail.crash) return null
-      try {
-        const { fingerprint, culprit } = mustFind(detail.crashGroup)
-        const crash = this.occurrence(detail.crashGroup, detail.crash)
+      const { crashGroup, crash: id } = detail ?? {}
+      if (!crashGroup || !id) return null
+      // Whoever is told of the event is told without it.
+      return attempt(() => {
+        const { fingerprint, culprit } = mustFind(crashGroup)
+        const crash = this.occurrence(crashGroup, id)
         return { crash, lines: this.sourceLines(crash), fingerprint, culprit }
-      } catch {
-        // Whoever is told of the event is told without it.
-        return null
-      }
+      })
     },
 
     /** The crashes of each hour, oldest first, without hours that had none. `since`: ms. */

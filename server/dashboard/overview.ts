@@ -229,16 +229,14 @@ function besideInRequests (last: RolloutView['comparison'], strategy: RolloutVie
 }
 
 function crashesOfOld (history: Pick<History, 'page'> | undefined, { from, startedAt }: RolloutView): number | null {
-  try {
+  // The rest of the card is still needed.
+  return attempt(() => {
     const ended = BLAMED_CAUSES.map((cause) =>
       history?.page({ type: ['worker.exited'], cause, release: from, since: Date.parse(startedAt), limit: MAX_COUNTED })
         .items.length
     )
     return ended.reduce((total: number | null, each) => total === null || each === undefined ? null : total + each, 0)
-  } catch {
-    // The rest of the card is still needed.
-    return null
-  }
+  })
 }
 
 function numberText (value: number | null) {

@@ -185,12 +185,10 @@ export function createHeldMemory (
 
   /** @returns of the oldest event that tells of the same */
   function firstRelease (name: string): string | null {
-    try {
+    return attempt(() => {
       const { items } = history.page({ type: 'memory.examined', limit: MAX_EARLIER })
       return items.filter(({ detail }) => detail?.holders?.[0]?.name === name).at(-1)?.release ?? null
-    } catch {
-      return null
-    }
+    })
   }
 
   function publish ({ worker, slot, release }: { worker: number, slot: number | null, release: string },

@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import { isNewer } from '../config/release-id.ts'
 import { changesOf } from './page-comparison.ts'
 import type { Deck, ReleaseView } from '../deck.ts'
@@ -17,13 +18,11 @@ const CHANGED: Mark = { label: 'changed in place', tone: 'warn' }
 export function offeredRelease (deck: Pick<Deck, 'releases'>, idOf: () => string, status: Status): ReturnType<
   typeof toReleaseRow
 > | null {
-  try {
+  // It may no longer be kept, and the history may not be readable.
+  return attempt(() => {
     const release = toReleaseRow(deck.releases.get(idOf()), status)
     return release.isOffered ? release : null
-  } catch {
-    // The release is no longer kept, or the history cannot be read.
-    return null
-  }
+  })
 }
 
 /** @returns the last deployed come first */

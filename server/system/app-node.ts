@@ -187,25 +187,20 @@ function firstLine (text: string) {
 
 /** `text`: of a package.json */
 function voltaOf (text: string): string | undefined {
-  try {
+  // SyntaxError: npm says so.
+  return attempt(() => {
     const { node } = Object(JSON.parse(text).volta)
     return typeof node === 'string' ? node : undefined
-  } catch {
-    // SyntaxError: npm says so.
-    return undefined
-  }
+  }) ?? undefined
 }
 
 /** @returns '': there is none, or somebody else could have put it there */
 function textOf (file: string): string {
-  try {
+  return attempt(() => {
     const { size, uid, mode } = statSync(file)
     const isOwn = [0, process.geteuid?.()].includes(uid) && (mode & 0o002) === 0
     return isOwn && size <= MAX_FILE_BYTES ? readFileSync(file, 'utf8') : ''
-  } catch {
-    // ENOENT
-    return ''
-  }
+  }, '')
 }
 
 /** Null: nobody here knows what it means */
@@ -234,7 +229,6 @@ function nodeInPath (searchPath: string): string | null {
 }
 
 function isTrusted (file: string) {
-  // ENOENT
   return attempt(() => whyProgramDistrusted(file) === null, false)
 }
 

@@ -36,13 +36,11 @@ export function signalProcess (identity: ProcessIdentity, signal: NodeJS.Signals
 }
 
 function lookUp (pid: number): { state: string, startTime: string } | null {
-  try {
+  // ENOENT: the system does not tell when it booted.
+  return attempt(() => {
     const fields = statOf(pid)
     return fields && { state: fields[STATE_FIELD], startTime: `${bootId()}:${fields[START_TIME_FIELD]}` }
-  } catch {
-    // ENOENT: the system does not tell when it booted.
-    return null
-  }
+  })
 }
 
 let knownBootId: string | undefined

@@ -100,15 +100,13 @@ export function runningDeckAt (dataDir: string, env: Record<string, string | und
   | RunningDeck
   | null
 {
-  try {
+  // ENOENT: no deck has run yet.
+  return attempt(() => {
     const folder = runtimeFolder(env)
     checkFolder(folder)
     const deck = readDeck(fileOf(folder, { dataDir }))
     return deck && isRunning(deck) ? deck : null
-  } catch {
-    // ENOENT: no deck has run yet.
-    return null
-  }
+  })
 }
 
 function makeFolder (folder: string) {
