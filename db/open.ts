@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
-import { DeckError, errorCode, errorText } from '../server/errors.ts'
+import { DeckError, errorCode, errorText, unless } from '../server/errors.ts'
 import { openSqlite, type Db, type Rows } from './sqlite.ts'
 import type { Loss } from '../server/events/loss.ts'
 
@@ -174,12 +174,8 @@ function moveAside (file: string, at: number) {
   const target = `${file}.damaged-${new Date(at).toISOString().replace(/[:.]/g, '-')}`
   renameSync(file, target)
   for (const suffix of ['-wal', '-shm']) {
-    try {
-      renameSync(file + suffix, target + suffix)
-    } catch (error) {
-      // ENOENT: a database that was closed cleanly has no other files.
-      if (errorCode(error) !== 'ENOENT') throw error
-    }
+    // A database that was closed cleanly has no other files.
+    unless('ENOENT', () => renameSync(file + suffix, target + suffix))
   }
   return target
 }

@@ -1,4 +1,4 @@
-import { attempt, DeckError } from '../errors.ts'
+import { attempt, DeckError, orUnavailable } from '../errors.ts'
 import { createSourceLines } from './source-lines.ts'
 import type { CrashGroup, GroupQuery, GroupState } from '../../db/crash-groups.ts'
 import type { History } from '../../db/history.ts'
@@ -102,7 +102,7 @@ export function createCrashService ({ store, events, release, releases = () => [
   function settleGroup ({ id, state, errorName, kind }: CrashGroup, action: CrashAction, actor: string) {
     const to = STATES[action]
     if (state === to) return
-    writeOrUnavailable(() => store.setState(id, { state: to, atMs: now(), actor }))
+    orUnavailable(() => store.setState(id, { state: to, atMs: now(), actor }), 'the history database cannot be written')
     const message = `crash group ${id} (${errorName ?? kind}) is ${to}`
     events.publish({ type: EVENTS[action], actor, message, detail: { crashGroup: id, from: state, to } })
   }
@@ -115,14 +115,6 @@ export function createCrashService ({ store, events, release, releases = () => [
       goneSince: goneSince({ ...group, highestRelease }, { running, releases: known, now: now() }),
       hasReturned: group.returnedAt !== null })
     )
-  }
-}
-
-function writeOrUnavailable<T> (work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    throw new DeckError('history-unavailable', 'the history database cannot be written', { cause: error })
   }
 }
 

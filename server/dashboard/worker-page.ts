@@ -1,7 +1,7 @@
 import { ID } from '../config/id.ts'
 import { FAULTS, isOfDebugger, isOneOf } from '../causes.ts'
 import { readHotFunctions } from '../diagnostics/api.ts'
-import { DeckError } from '../errors.ts'
+import { DeckError, onRefusal } from '../errors.ts'
 import { newestMark } from '../vitals/page-chart-news.ts'
 import { historyGaps, isUnwritten } from '../events/page-gaps.ts'
 import { logsModel, type Line } from '../logs/page.ts'
@@ -58,12 +58,9 @@ function withoutDebugger<T extends { lines: Line[] }> (output: T): T {
 }
 
 async function busiestOf (profile: Diagnostic, deck: Deck) {
-  try {
-    return toBusiest(await readHotFunctions(deck, profile, profile.actor))
-  } catch (error) {
-    if (error instanceof DeckError) return { problem: error.message, functions: [] }
-    throw error
-  }
+  return await readHotFunctions(deck, profile, profile.actor).then(toBusiest).catch(
+    onRefusal(({ message }) => ({ problem: message, functions: [] }))
+  )
 }
 
 /** @returns null once it has ended */

@@ -5,7 +5,7 @@ import { commitsBetween } from './commits.ts'
 import { describePackage } from './description.ts'
 import { refuseSubmodules, type Exec } from './git-export.ts'
 import { inRelease, limitOf } from './git-releases.ts'
-import { attempt, describe, DEPLOY_HOOKS, unknownPreview, type Preview, type Refuse } from './previews.ts'
+import { unlessRefused, describe, DEPLOY_HOOKS, unknownPreview, type Preview, type Refuse } from './previews.ts'
 import { parsePackage } from './resolve.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { Build } from './build-commands.ts'
@@ -28,20 +28,20 @@ export function createCommitPreview (stock: Stock, { commits, maker, launches: {
   return async function previewCommit ({ git, isGuessAccepted = false }: { git: string, isGuessAccepted?: boolean },
     refuse: Refuse, runAside: RunAside): Promise<Preview>
   {
-    const where = await attempt(refuse, () => commits.where())
+    const where = await unlessRefused(refuse, () => commits.where())
     if (!where) return unknownPreview()
     const { config, spec, home } = where
     const compared = { now: config, deployed: latest().config }
-    await attempt(refuse, () => folders.checkShared({ shared: config.releases.shared, home }))
-    await attempt(refuse, () => maker.checkLeftBehind(spec, home))
-    const seen = await attempt(refuse, () => find(git, where, runAside))
+    await unlessRefused(refuse, () => folders.checkShared({ shared: config.releases.shared, home }))
+    await unlessRefused(refuse, () => maker.checkLeftBehind(spec, home))
+    const seen = await unlessRefused(refuse, () => find(git, where, runAside))
     if (!seen) return { ...unknownPreview(), config: compared }
     const files = await seen.tree.files()
-    await attempt(refuse, async () => refuseSubmodules(files ?? []))
-    const how = await attempt(refuse, async () => ({ build: await commits.buildOf(seen, where) }))
+    await unlessRefused(refuse, async () => refuseSubmodules(files ?? []))
+    const how = await unlessRefused(refuse, async () => ({ build: await commits.buildOf(seen, where) }))
     const build = how?.build ?? null
-    await attempt(refuse, async () => commits.checkGuess(build, isGuessAccepted))
-    const same = how && await attempt(refuse, () => commits.findSame(commits.stampOf(seen, build, where)))
+    await unlessRefused(refuse, async () => commits.checkGuess(build, isGuessAccepted))
+    const same = how && await unlessRefused(refuse, () => commits.findSame(commits.stampOf(seen, build, where)))
     const next = same?.item.release ?? await draftOf(seen, build, where)
     const running = stock.running()
     return {

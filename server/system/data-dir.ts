@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, rmdirSync
   writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeLock } from '../../db/lock.ts'
-import { attempt, DeckError, errorCode, errorReason, succeeds, toError } from '../errors.ts'
+import { attempt, DeckError, errorReason, succeeds, toError, unless } from '../errors.ts'
 import { fallbackFolders } from './fallback-folder.ts'
 import { readJson, writeJson } from './json-file.ts'
 import { makeFolders } from './make-folders.ts'
@@ -259,12 +259,7 @@ function masterRunning (announced: unknown) {
 }
 
 function readToken (file: string): string | null {
-  try {
-    return readFileSync(file, 'utf8').trim() || null
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return null
-    throw error
-  }
+  return unless('ENOENT', () => readFileSync(file, 'utf8').trim() || null)
 }
 
 function makeToken (file: string) {

@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { attempt, errorCode } from '../errors.ts'
+import { attempt, errorCode, unless } from '../errors.ts'
 import { statOf } from './proc.ts'
 
 /**
@@ -27,12 +27,8 @@ export function isAlive ({ pid, startTime }: ProcessIdentity): boolean {
 /** Signals this very process, and no other that has got its number since. */
 export function signalProcess (identity: ProcessIdentity, signal: NodeJS.Signals) {
   if (!isAlive(identity)) return
-  try {
-    process.kill(identity.pid, signal)
-  } catch (error) {
-    // It has ended in between.
-    if (errorCode(error) !== 'ESRCH') throw error
-  }
+  // It may have ended in between.
+  unless('ESRCH', () => process.kill(identity.pid, signal))
 }
 
 function lookUp (pid: number): { state: string, startTime: string } | null {

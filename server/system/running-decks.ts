@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { lstatSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { attempt, DeckError, errorCode, errorReason, toError } from '../errors.ts'
+import { attempt, DeckError, errorReason, toError, unless } from '../errors.ts'
 import { readJson, writeJson } from './json-file.ts'
 import { makeFolders } from './make-folders.ts'
 import { isAlive, type ProcessIdentity } from './process-identity.ts'
@@ -59,7 +59,8 @@ export function runtimeFolder (env: Record<string, string | undefined> = process
 export function registerDeck (deck: RunningDeck, env: Record<string, string | undefined> = process.env) {
   const folder = runtimeFolder(env)
   try {
-    makeFolder(folder)
+    // Where it is a file, the check says so.
+    unless('EEXIST', () => makeFolders(folder, 0o700))
     checkFolder(folder)
     writeJson(fileOf(folder, deck), deck)
   } catch (error) {
@@ -107,15 +108,6 @@ export function runningDeckAt (dataDir: string, env: Record<string, string | und
     const deck = readDeck(fileOf(folder, { dataDir }))
     return deck && isRunning(deck) ? deck : null
   })
-}
-
-function makeFolder (folder: string) {
-  try {
-    makeFolders(folder, 0o700)
-  } catch (error) {
-    // EEXIST: it is a file, which the check says.
-    if (errorCode(error) !== 'EEXIST') throw error
-  }
 }
 
 /** @throws {DeckError} runtime-dir-unusable */
