@@ -5,7 +5,7 @@ import { compareReleases, type Comparison } from './api-comparison.ts'
 import { crashLabels, headlineOf } from '../crashes/page-kinds.ts'
 import { firstLine } from '../dashboard/readable-text.ts'
 import type { Powers } from '../dashboard/powers.ts'
-import type { ReleaseView } from '../deck.ts'
+import type { KeptRelease } from '../api/shapes.ts'
 
 /** Two releases side by side, for an operator who is about to switch between them. */
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'vitals'>
@@ -84,8 +84,8 @@ export function crashesOn ({ crashes }: Pick<import('../deck.ts').Deck, 'crashes
 }
 
 /** @returns only what differs */
-function factsOf (before: ReleaseView, after: ReleaseView): { name: string, before: string, after: string }[] {
-  const facts: [string, (release: ReleaseView) => string | null | undefined][] = [['Commit',
+function factsOf (before: KeptRelease, after: KeptRelease): { name: string, before: string, after: string }[] {
+  const facts: [string, (release: KeptRelease) => string | null | undefined][] = [['Commit',
     ({ git }) => git && `${formatCommit(git.commit)}${git.isDirty ? ' + changed files' : ''}`], ['Branch',
     ({ git }) => git?.branch], ['Package',
     ({ package: about }) => about && [about.name, about.version].filter(Boolean).join(' ')], ['Lock file',
