@@ -32,7 +32,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }: {
   events: EventStream,
   /** keeps the waiting events if this process ends first */
   spare?: Spare
-}, { setTimer = unrefTimer, clearTimer = clearTimeout, soon = (work) => {
+}, { setTimer = (work, ms) => setTimeout(work, ms).unref(), clearTimer = clearTimeout, soon = (work) => {
   Promise.resolve().then(work)
 }, maxBuffered = MAX_BUFFERED }: { setTimer?: (work: () => void, ms: number) => NodeJS.Timeout | number,
   clearTimer?: (timer: NodeJS.Timeout | number | undefined) => void, soon?: (work: () => void) => void,
@@ -229,11 +229,6 @@ export function createRecorder ({ history, events, spare = NO_SPARE }: {
     }
     sweepTimer = setTimer(sweep, more ? SWEEP_PAUSE_MS : SWEEP_EVERY_MS)
   }
-}
-
-/** A timer that does not keep the process alive. */
-function unrefTimer (work: () => void, ms: number) {
-  return setTimeout(work, ms).unref()
 }
 
 function reasonOf (error: unknown) {

@@ -85,7 +85,7 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
         retryMs = RETRY_MS
         if (outcome.value > 0) continue
         if (isClosing) return
-        storeProgressIfDue()
+        if (now() - keptAt >= KEEP_EVERY_MS) storeProgress()
         await rest.until('news')
         // Whatever published the event goes first.
         await nextTurn()
@@ -180,10 +180,6 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
       place: null }
     history.outbox.write(first)
     return first
-  }
-
-  function storeProgressIfDue () {
-    if (now() - keptAt >= KEEP_EVERY_MS) storeProgress()
   }
 
   /** It may lag behind, as the stream knows better, but is never ahead of what was acknowledged. */

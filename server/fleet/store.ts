@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { DeckError } from '../errors.ts'
 import { ARCHIVE } from '../system/archive.ts'
@@ -36,16 +37,17 @@ const OBJECT = z.object({ name: z.string().max(1000), nuid: z.string().regex(/^[
   metadata: z.object({ actor: z.string().max(200).optional() }).optional() })
 
 export function createStore (
-  { nats, fleet, app, abandonedMs = ABANDONED_MS, wait = waitFor, now = () => performance.now() }: {
-    nats: Connection,
-    /** its name */
-    fleet: string,
-    app: string,
-    abandonedMs?: number,
-    wait?: (ms: number) => Promise<unknown>,
-    /** monotonic, ms */
-    now?: () => number
-  }
+  { nats, fleet, app, abandonedMs = ABANDONED_MS, wait = (ms) => sleep(ms, undefined, { ref: false }), now = () =>
+    performance.now() }: {
+      nats: Connection,
+      /** its name */
+      fleet: string,
+      app: string,
+      abandonedMs?: number,
+      wait?: (ms: number) => Promise<unknown>,
+      /** monotonic, ms */
+      now?: () => number
+    }
 ) {
   const bucket = `clusterdeck_${fleet}_releases`
   const stream = `OBJ_${bucket}`
@@ -61,7 +63,7 @@ export function createStore (
   return {
     /** @returns newest first @throws {DeckError} fleet-away */
     async list (): Promise<Pushed[]> {
-      return (await callOrThrow(listOwn)).map(toPushed)
+      return (await callOrThrow(listAll)).filter((stored) => stored.app === appKey(app)).map(toPushed)
     },
 
     /** @throws {DeckError} fleet-away */
@@ -152,11 +154,6 @@ export function createStore (
         isWhole(found, await subjectsOf(manager, piecesSubject(found.id)))
       ? found
       : null
-  }
-
-  /** @returns newest first */
-  async function listOwn (open: Open): Promise<Stored[]> {
-    return (await listAll(open)).filter((stored) => stored.app === appKey(app))
   }
 
   /** @returns of all apps, newest first */
@@ -290,10 +287,4 @@ function base64Url (bytes: Buffer) {
 
 function toPushed ({ digest, bytes, pushedAt, actor }: Stored): Pushed {
   return { digest, bytes, pushedAt, actor }
-}
-
-function waitFor (ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref()
-  })
 }

@@ -49,7 +49,7 @@ export function createCommitPreview (stock: Stock, { commits, maker, launches: {
         nodeOptions: config.execArgv.length, hooks: DEPLOY_HOOKS.filter((name) => config.hooks[name] !== undefined) },
       build: same || !build
         ? null
-        : { text: buildText(build), isGuess: build.isGuess,
+        : { text: build.isGuess ? build.text : (build.command ?? []).join(' '), isGuess: build.isGuess,
           packages: build.install && await packagesOf(build, seen, { names: files?.map(({ name }) =>
             name
           ) ?? null, nodeVersion: config.appNode?.version ?? process.versions.node }) },
@@ -103,8 +103,4 @@ export function createCommitPreview (stock: Stock, { commits, maker, launches: {
 /** Null: not known, as the release that runs is not just a commit of the repository */
 async function filesSince ({ git }: Release, { tree }: Look): ReturnType<Look['tree']['since']> {
   return git && git.isDirty === false ? await tree.since(git.commit) : null
-}
-
-function buildText ({ isGuess, text, command }: Build) {
-  return isGuess ? text : (command ?? []).join(' ')
 }

@@ -218,7 +218,7 @@ function wantedBy (text: string): Wanted | null {
 
 function fits (version: string, { numbers, lts = false }: Wanted) {
   const parts = version.split('.')
-  return numbers.every((each, at) => parts[at] === each) && !(lts && majorOf(version) % 2 === 1)
+  return numbers.every((each, at) => parts[at] === each) && !(lts && Number.parseInt(version, 10) % 2 === 1)
 }
 
 /** @returns what `node` means */
@@ -230,10 +230,6 @@ function nodeInPath (searchPath: string): string | null {
 
 function isTrusted (file: string) {
   return attempt(() => whyProgramDistrusted(file) === null, false)
-}
-
-function majorOf (version: string) {
-  return Number.parseInt(version, 10)
 }
 
 /** `since`: the first minor version of each line; the lines after the last one have it */
