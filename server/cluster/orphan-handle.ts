@@ -81,13 +81,10 @@ export function createOrphanHandle (identity: OrphanIdentity,
   /** False: it could not be written */
   function writeOrder (drain: OrphanOrder['drain']): boolean {
     const content: OrphanOrder = { pid, claimedBy: process.pid, drain }
-    try {
+    return succeeds(() => {
       mkdirSync(path.dirname(orderFile), { recursive: true, mode: 0o700 })
       writeJson(orderFile, content)
-      return true
-    } catch {
-      return linkOrder(content)
-    }
+    }) || linkOrder(content)
   }
 
   /** A full disk takes no content, but a link, which has its content in its name. */

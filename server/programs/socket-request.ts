@@ -1,6 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 import { isUdp, type SocketQuery } from '../../workers/protocol.ts'
 import { socketAt, textIn } from '../system/proc.ts'
 import { loadHelperCalls } from './helper-calls.ts'
@@ -46,17 +47,15 @@ function readMemory (thread: number, address: bigint, count: number): Buffer {
   const read = loadHelperCalls()?.memoryOf(thread, address, count)
   if (read) return read
   const bytes = Buffer.allocUnsafe(count)
-  try {
+  // It may have ended, or may not be looked into.
+  return attempt(() => {
     const memory = openSync(`/proc/${thread}/mem`, 'r')
     try {
       return bytes.subarray(0, readSync(memory, bytes, 0, count, address))
     } finally {
       closeSync(memory)
     }
-  } catch {
-    // It has ended, or may not be looked into.
-    return Buffer.alloc(0)
-  }
+  }, Buffer.alloc(0))
 }
 
 /** @returns the process that it is of */
