@@ -95,7 +95,7 @@ export function createCrashService ({ store, events, release, releases = () => [
 
   function mustFind (id: number) {
     const group = store.find(id)
-    if (!group) throw notFound(id)
+    if (!group) throw new DeckError('not-found', `Crash group ${id} does not exist or is no longer kept`)
     return group
   }
 
@@ -116,10 +116,6 @@ export function createCrashService ({ store, events, release, releases = () => [
       hasReturned: group.returnedAt !== null })
     )
   }
-}
-
-function notFound (id: number) {
-  return new DeckError('not-found', `Crash group ${id} does not exist or is no longer kept`)
 }
 
 /**

@@ -106,7 +106,8 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     const page = history.outbox.after(id, PAGE)
     for (const event of page) {
       if (closed.signal.aborted || connection !== connections) break
-      if (isToldByAnother(event)) {
+      // What several hosts see, one of them writes into the history of the fleet.
+      if (event.detail?.isReporter === false) {
         told = { ...told, id: event.id, source, place: told?.place ?? null, connection }
         continue
       }
@@ -194,11 +195,6 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
       // It is stored again in a while.
     }
   }
-}
-
-/** What several hosts see, one of them writes into the history of the fleet. */
-function isToldByAnother ({ detail }: DeckEvent) {
-  return detail?.isReporter === false
 }
 
 /** @returns JSON, without details if it is too large */

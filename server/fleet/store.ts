@@ -84,9 +84,12 @@ export function createStore (
       try {
         const { bytes, count } = await putPieces(id, verifyDigest(source, digest))
         const pushedAt = new Date().toISOString()
-        await putAbout(digest, { name: nameOf(digest), bucket, nuid: id, size: bytes, chunks: count,
+        const about = { name: nameOf(digest), bucket, nuid: id, size: bytes, chunks: count,
           digest: `SHA-256=${base64Url(Buffer.from(digest.slice('sha256:'.length), 'hex'))}`, mtime: pushedAt,
-          options: { max_chunk_size: PIECE_BYTES }, metadata: { actor } })
+          options: { max_chunk_size: PIECE_BYTES }, metadata: { actor } }
+        await callOrThrow(({ js }) =>
+          js.publish(objectSubject(digest), JSON.stringify(about), { expect: { lastSubjectSequence: 0 } })
+        )
         await callOrThrow((open) => removeOld(open, new Set([digest, ...named]))).catch(() => {})
         return { digest, bytes, pushedAt, actor, isNew: true }
       } catch (error) {
@@ -190,12 +193,6 @@ export function createStore (
       count++
     }
     return { bytes, count }
-  }
-
-  async function putAbout (digest: string, object: object) {
-    await callOrThrow(({ js }) =>
-      js.publish(objectSubject(digest), JSON.stringify(object), { expect: { lastSubjectSequence: 0 } })
-    )
   }
 
   /** `seq`: the first that it may be */

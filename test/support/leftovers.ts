@@ -24,13 +24,8 @@ export function findProcessesIn (folder: string) {
 function findBy (isOurs: (place: string) => boolean) {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((name) => {
     // It has ended in between, or is somebody else's.
-    return attempt(
-      () =>
-        isOurs(`/proc/${name}`)
-          ? [{ pid: Number(name), command: readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() }]
-          : [],
-      []
-    )
+    const read = () => readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim()
+    return attempt(() => isOurs(`/proc/${name}`) ? [{ pid: Number(name), command: read() }] : [], [])
   })
 }
 
@@ -107,7 +102,7 @@ export function addressOf (inode: string): string {
 /** @returns of a socket */
 function inodeOf (fd: string): string | undefined {
   // ENOENT: the one by which the folder was read.
-  return attempt(() => /^socket:\[(\d+)\]$/.exec(readlinkSync(fd))?.[1], undefined)
+  return attempt(() => /^socket:\[(\d+)\]$/.exec(readlinkSync(fd))?.[1]) ?? undefined
 }
 
 /** `socket`: a path, or `@name`. Returns whether a Unix socket listens there. */

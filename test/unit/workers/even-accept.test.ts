@@ -116,13 +116,8 @@ async function connect (t: TestContext, server: net.Server) {
 /** @returns how this process waits for it */
 function registration (fd: number): string {
   return readdirSync('/proc/self/fdinfo').flatMap((name) => {
-    return attempt(
-      () =>
-        readFileSync(`/proc/self/fdinfo/${name}`, 'utf8').split('\n').filter((line) =>
-          new RegExp(`^tfd: +${fd} `).test(line)
-        ),
-      []
-    )
+    const rows = attempt(() => readFileSync(`/proc/self/fdinfo/${name}`, 'utf8'), '').split('\n')
+    return rows.filter((line) => new RegExp(`^tfd: +${fd} `).test(line))
   }).join()
 }
 
