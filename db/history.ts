@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { DeckError } from '../server/errors.ts'
+import { DeckError, orUnavailable } from '../server/errors.ts'
 import { createAlertRows } from './alerts.ts'
 import { createAnswers } from './answers.ts'
 import { createCrashGroups } from './crash-groups.ts'
@@ -230,12 +230,7 @@ function followTables<Module extends object> (current: () => Module,
 }
 
 function readOrUnavailable<T> (call: () => T): T {
-  try {
-    return call()
-  } catch (error) {
-    if (error instanceof DeckError) throw error
-    throw new DeckError('history-unavailable', 'the history database cannot be read at the moment', { cause: error })
-  }
+  return orUnavailable(call, 'the history database cannot be read at the moment')
 }
 
 /** Reads from the events which workers have begun and ended. */

@@ -1,4 +1,4 @@
-import { DeckError } from '../server/errors.ts'
+import { DeckError, unless } from '../server/errors.ts'
 import { beforeOf, cursorAt, type EventQuery } from './event-search.ts'
 import type { DeckEvent } from '../server/events/stream.ts'
 import type { History } from './history.ts'
@@ -29,7 +29,8 @@ export function joinHistories (sources: readonly Source[]): Reads {
     /** Newest first, each event with its `app`. */
     page ({ cursor, limit = 100, ...query }: EventQuery = {}) {
       const heads = placesAt(cursor).map((place) => ({ ...place, taken: 0,
-        ...readOr(() => place.history.page({ ...query, limit, cursor: cursorOf(place) }), { items: [], next: null }) })
+        ...unless(MISSING, () => place.history.page({ ...query, limit, cursor: cursorOf(place) }), { items: [],
+          next: null }) })
       )
       const items: DeckEvent[] = []
       while (items.length < limit) {
@@ -58,11 +59,8 @@ export function joinHistories (sources: readonly Source[]): Reads {
     count ({ cursor, ...query }) {
       const [first, ...others] = placesAt(cursor)
       if (!first) return { counts: [], next: null, reachedMs: null }
-      const { counts, next, reachedMs } = readOr(() => first.history.count({ ...query, cursor: cursorOf(first) }), {
-        counts: [],
-        next: null,
-        reachedMs: null
-      })
+      const { counts, next, reachedMs } = unless(MISSING,
+        () => first.history.count({ ...query, cursor: cursorOf(first) }), { counts: [], next: null, reachedMs: null })
       const left = next === null ? others : [{ ...first, before: beforeOf(next) }, ...others]
       return { counts, next: encodePlaces(left),
         reachedMs: left.length === 0
@@ -71,7 +69,7 @@ export function joinHistories (sources: readonly Source[]): Reads {
     },
 
     times () {
-      const known = sources.flatMap(({ history }) => readOr(() => history.times(), null) ?? [])
+      const known = sources.flatMap(({ history }) => unless(MISSING, () => history.times()) ?? [])
       return known.length === 0 ?
         null :
         { oldestMs: Math.min(...known.map(({ oldestMs }) => oldestMs)),
@@ -100,13 +98,4 @@ function encodePlaces (places: Place[]): string | null {
 
 function cursorOf ({ before }: Place) {
   return before === Infinity ? null : cursorAt(before)
-}
-
-function readOr<T> (read: () => T, otherwise: T): T {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof DeckError && MISSING.includes(error.code)) return otherwise
-    throw error
-  }
 }

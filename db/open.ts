@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
-import { DeckError, errorCode, errorText } from '../server/errors.ts'
+import { attempt, DeckError, errorCode, errorText, unless } from '../server/errors.ts'
 import { openSqlite, type Db, type Rows } from './sqlite.ts'
 import type { Loss } from '../server/events/loss.ts'
 
@@ -61,11 +61,7 @@ function lossOf (file: string): Loss {
  * @param file the copy is empty if this is missing, too large or unreadable
  */
 export function openCopy (file: string): Db {
-  try {
-    return openAndMigrate(contentOf(file))
-  } catch {
-    return openAndMigrate(':memory:')
-  }
+  return attempt(() => openAndMigrate(contentOf(file))) ?? openAndMigrate(':memory:')
 }
 
 function contentOf (file: string): Buffer {
@@ -79,17 +75,15 @@ function contentOf (file: string): Buffer {
 
 /** The content with the write-ahead log. */
 function snapshotOf (file: string): Buffer | null {
-  try {
+  // SQLITE_CANTOPEN, SQLITE_IOERR and the like: to read the log SQLite has to write its index.
+  return attempt(() => {
     const db = openSqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
     try {
       return db.serialize()
     } finally {
       db.close()
     }
-  } catch {
-    // SQLITE_CANTOPEN, SQLITE_IOERR and the like: to read the log SQLite has to write its index.
-    return null
-  }
+  })
 }
 
 /**
@@ -174,12 +168,8 @@ function moveAside (file: string, at: number) {
   const target = `${file}.damaged-${new Date(at).toISOString().replace(/[:.]/g, '-')}`
   renameSync(file, target)
   for (const suffix of ['-wal', '-shm']) {
-    try {
-      renameSync(file + suffix, target + suffix)
-    } catch (error) {
-      // ENOENT: a database that was closed cleanly has no other files.
-      if (errorCode(error) !== 'ENOENT') throw error
-    }
+    // A database that was closed cleanly has no other files.
+    unless('ENOENT', () => renameSync(file + suffix, target + suffix))
   }
   return target
 }

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeSeparator, commandOf, startsApps } from './cli/arguments.ts'
-import { errorText, MIN_FILES, tooFewFiles } from './errors.ts'
+import { attempt, errorText, MIN_FILES, tooFewFiles } from './errors.ts'
 import { leaveLean } from './keeper/lean.ts'
 import { FOLDER_VARIABLE, KEPT_VARIABLE } from './keeper/link.ts'
 import { tellNotLoaded } from './not-loaded.ts'
@@ -56,17 +56,9 @@ async function isMaster (argv: string[], env: Record<string, string | undefined>
 
 /** Keeps the link by which the command was called: it may lead to a newer version some day. */
 function ownScript () {
-  return isCommand() ? resolve(process.argv[1]) : CLI
-}
-
-/** Tells whether node was started with the file of the command, by whatever link. */
-function isCommand () {
-  try {
-    return process.argv[1] !== undefined && realpathSync(process.argv[1]) === CLI
-  } catch {
-    // Started without a file, as by `node --eval`.
-    return false
-  }
+  // A master may be started without a file, as by `node --eval`.
+  const isCommand = attempt(() => process.argv[1] !== undefined && realpathSync(process.argv[1]) === CLI)
+  return isCommand ? resolve(process.argv[1]) : CLI
 }
 
 /** Leaves the preloads in NODE_OPTIONS to the app. */

@@ -14,7 +14,7 @@ import type { Steering } from './config/steering.ts'
 import type { Client, OperatorInput } from './lifecycle/state.ts'
 import type { StrategyWish } from './lifecycle/rollout/strategy.ts'
 import type { Supervisor } from './cluster/supervisor.ts'
-import type { KeptRelease, Setting } from './api/shapes.ts'
+import type { Setting } from './api/shapes.ts'
 import type { Change, NewChange, Settings } from './config/settings.ts'
 import type { Config } from './config/config.ts'
 import type { EventStream } from './events/stream.ts'
@@ -39,7 +39,6 @@ import type { StepTools } from './jobs/run-steps.ts'
 export type Deck = ReturnType<typeof createDeck>
 export type Status = ReturnType<Deck['snapshot']>
 export type WorkerRow = Status['workers'][number]
-export type ReleaseView = KeptRelease
 /** `path`, `secret`: where a host waits; `name`: what it calls the app */
 export type Move = (to: { path: string, secret: string, actor: string }) => Promise<{ name: string }>
 /** What an operator wants; `release` of a rollback: the one before, unless it is said. */

@@ -118,6 +118,45 @@ export function attempt<T, U = null> (work: () => T, otherwise: U = null as U): 
   }
 }
 
+/** Does what may fail, and tells whether it was done */
+export function succeeds (work: () => void): boolean {
+  return attempt(() => [work()]) !== null
+}
+
+/**
+ * Does what may fail with this code, or with one of these: of ours, or of the system, such as ENOENT.
+ * @param otherwise what is returned then
+ */
+export function unless<T, U = null> (codes: string | readonly string[], work: () => T, otherwise: U = null as U):
+  | T
+  | U
+{
+  try {
+    return work()
+  } catch (error) {
+    if ([codes].flat().includes(String(errorCode(error)))) return otherwise
+    throw error
+  }
+}
+
+/** For `catch` of a promise. `answer`: in place of an error of ours */
+export function onRefusal<T> (answer: (error: DeckError) => T): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof DeckError) return answer(error)
+    throw error
+  }
+}
+
+/** Does what needs the database. @throws {DeckError} history-unavailable, or as `work` throws it */
+export function orUnavailable<T> (work: () => T, message: string): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof DeckError) throw error
+    throw new DeckError('history-unavailable', message, { cause: error })
+  }
+}
+
 /** `error`: what was thrown. Returns such as ENOENT. */
 export function errorCode (error: unknown): string | undefined {
   return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'

@@ -51,7 +51,7 @@ export function signInLinkResources (
         const { name, role = 'admin', ttl, from } = body
         checkMaker(auth, { name, role })
         // The link ends with the token that made it.
-        const until = earliestOf(auth.until, now() + sessions.ttlMs, ttl === undefined ? null : now() + ttl)
+        const until = Math.min(auth.until ?? Infinity, now() + sessions.ttlMs, now() + (ttl ?? Infinity))
         const person = { role, until, apps: apps ? appsWithin(apps, auth, body) : null }
         const token = name === undefined ? auth.token : enterName(auth, { ...person, name })
         const { code, expiresAt } = links.create({ ...person, name: name ?? auth.name, token }, from)
@@ -80,9 +80,4 @@ function checkMaker ({ via }: Auth, { name, role }: { name?: string, role: Role 
   if (via === 'token' || (via === 'session' && role === 'viewer' && name !== undefined)) return
   throw new DeckError('forbidden',
     'A sign-in link requires a token, not a session, unless it is for a viewer with a name')
-}
-
-/** `times`: ms since the epoch; null: never */
-function earliestOf (...times: (number | null)[]): number {
-  return Math.min(...times.filter((each) => each !== null))
 }

@@ -33,7 +33,7 @@ export function createAnonymousLimiter ({ windowMs, limit, now }: {
     /** `req`: without a sign-in. Returns null: it may be answered. */
     refuse (req: IncomingMessage): Refusal | null {
       if (isPublic(pathOf(req)) || isPageVisit(req)) return null
-      if (window.count(addressOf(req)) > limit) return tooManyFor(window.restS())
+      if (window.count(networkOf(req.socket.remoteAddress ?? '')) > limit) return tooManyFor(window.restS())
       // A session that has ended while a page without scripts was open: its form leads to the sign-in page.
       return isFormOfPage(req) ? null : UNKNOWN
     }
@@ -70,8 +70,4 @@ function isPageVisit (req: IncomingMessage) {
 
 function pathOf ({ url = '' }: IncomingMessage) {
   return url.split('?', 1)[0]
-}
-
-function addressOf ({ socket }: IncomingMessage) {
-  return networkOf(socket.remoteAddress ?? '')
 }

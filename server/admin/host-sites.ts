@@ -69,7 +69,8 @@ export function createHostSites (
      */
     find (place: Place, req: IncomingMessage) {
       const { auth } = req
-      if (only !== null && !isOfHost(place)) {
+      // All other paths of the port belong to the only app of the host.
+      if (only !== null && !OF_HOST.test(place.goesTo)) {
         if (place.app !== null && auth) findName(apps, place.app, auth)
         req.url = place.url
         return siteOf(only)
@@ -191,11 +192,6 @@ function locate (url: string): Place {
   if (HEALTH.test(inside)) return { ...place(url, inside, null), goesTo: url }
   if (OF_PORT.test(inside)) return place(url, withNext(inside, `/apps/${name}/`), null)
   return place(url, inside, name)
-}
-
-/** Tells whether the host answers a path where all other paths of the port belong to its only app. */
-function isOfHost ({ goesTo }: Place): boolean {
-  return OF_HOST.test(goesTo)
 }
 
 /** A short path of the API means the only app. `only`: its name. */

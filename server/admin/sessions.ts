@@ -1,4 +1,5 @@
 import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto'
+import { attempt } from '../errors.ts'
 import { actorOf, doerOf, type Auth, type Person } from '../api/roles.ts'
 import { NOBODY, ownerOf as ownerOfConnection } from '../system/connection-owner.ts'
 import { createAppIdentities, type AppIdentities } from './app-identities.ts'
@@ -64,12 +65,8 @@ export function createSessions (
 
     /** @returns how many are open, by the token with which they end */
     countByToken (): Map<number, number> {
-      try {
-        return store.countByToken(now())
-      } catch {
-        // While the database is away, the list of tokens says of nobody that they are signed in.
-        return new Map()
-      }
+      // While the database is away, the list of tokens says of nobody that they are signed in.
+      return attempt(() => store.countByToken(now()), new Map())
     },
 
     authenticate (req: IncomingMessage): Auth | null {

@@ -1,7 +1,7 @@
 import express, { Router } from 'express'
 import { cutEndlessBody } from '../api/body.ts'
 import { actorOf, roleText, type Person } from '../api/roles.ts'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { checkSameOrigin } from './guard.ts'
 import type { Sessions } from './sessions.ts'
 import type { Links } from './sign-in-links.ts'
@@ -150,12 +150,10 @@ function isVisit ({ headers }: express.Request) {
 /** Where to go after signing in: a page of ours, whatever the address says (open redirects). */
 export function safePath (next: unknown): string {
   if (typeof next !== 'string' || !next.startsWith('/') || next.length > 2000) return '/'
-  try {
+  return attempt(() => {
     const url = new URL(next, 'http://own.invalid')
     const isPage = url.origin === 'http://own.invalid' && !/^\/(api|sign-|actions|socket\.io)/.test(url.pathname) &&
       !url.pathname.startsWith('//')
     return isPage ? `${url.pathname}${url.search}` : '/'
-  } catch {
-    return '/'
-  }
+  }, '/')
 }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
 import { madeWith } from '../api/roles.ts'
-import { attempt, DeckError } from '../errors.ts'
+import { attempt, DeckError, orUnavailable } from '../errors.ts'
 import { createAppIdentities, type AppIdentities } from './app-identities.ts'
 import type { Token, Tokens } from '../../db/tokens.ts'
 import type { TokenRegistry, WantedToken } from '../access/api-tokens.ts'
@@ -150,12 +150,7 @@ export function createTokens (
 
 /** @throws {DeckError} history-unavailable */
 function useStore<T> (work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    if (error instanceof DeckError) throw error
-    throw new DeckError('history-unavailable', 'The database of the tokens cannot be used now', { cause: error })
-  }
+  return orUnavailable(work, 'The database of the tokens cannot be used now')
 }
 
 /** Returns what marks the tokens that are valid below an admin token. `owner`: that token, which the mark does not tell */

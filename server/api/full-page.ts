@@ -1,4 +1,4 @@
-import { DeckError } from '../errors.ts'
+import { unless } from '../errors.ts'
 import { nextTurn } from './turn.ts'
 import type { DeckEvent } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
@@ -30,7 +30,7 @@ export async function fullPage (history: Pick<History, 'page'>,
 
 /** Reads the next page of the same call; it is empty if those events are no longer kept. */
 export function pageAfter (history: Pick<History, 'page'>, query: EventQuery) {
-  return readAfter(() => history.page(query), { items: [], next: null })
+  return unless('cursor-expired', () => history.page(query), { items: [], next: null })
 }
 
 /**
@@ -46,16 +46,6 @@ export async function readPieces<Piece extends { next: string | null }> (read: (
     const { next } = piece
     if (next === null || turn === maxTurns) return piece
     await nextTurn()
-    piece = readAfter(() => read(next), end)
-  }
-}
-
-/** Reads the next part of the same call. `end`: where that is no longer kept since then. */
-function readAfter<Part> (read: () => Part, end: Part): Part {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof DeckError && error.code === 'cursor-expired') return end
-    throw error
+    piece = unless('cursor-expired', () => read(next), end)
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { toDeckError } from '../problem.ts'
 import type { Call, Reply } from './endpoint.ts'
 import type { Answers } from '../../db/answers.ts'
@@ -88,13 +88,11 @@ export function createIdempotency ({ store, now }: { store: Pick<Answers, 'find'
   }
 
   function readStored (key: string): Kept | null {
-    try {
+    // The database is away; this master still remembers its own answers.
+    return attempt(() => {
       const row = store.find(key)
       return row && { request: row.request, outcome: row.answer, at: row.at }
-    } catch {
-      // The database is away; this master still remembers its own answers.
-      return null
-    }
+    })
   }
 
   function storeOutcome (key: string, kept: Kept, { isSecret }: { isSecret: boolean }) {
@@ -102,11 +100,10 @@ export function createIdempotency ({ store, now }: { store: Pick<Answers, 'find'
     const [oldest] = remembered.keys()
     if (remembered.size > MAX_REMEMBERED) remembered.delete(oldest)
     if (isSecret) return
-    try {
+    // The database is away: only the next master will not know this answer.
+    attempt(() =>
       store.keep({ key, request: kept.request, answer: kept.outcome, at: kept.at }, { oldest: now() - KEPT_MS })
-    } catch {
-      // The database is away: only the next master will not know this answer.
-    }
+    )
   }
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseDuration } from '../config/duration.ts'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { ID, MAX_ID } from '../config/id.ts'
 import { didYouMean } from '../config/nearest.ts'
 
@@ -206,17 +206,11 @@ function valueAt (value: unknown, path: PropertyKey[]) {
 
 /** Cut, as it goes into answers and logs. */
 function quoteValue (value: unknown) {
-  const text = value === undefined ? 'nothing' : textOf(value)
+  // RangeError: nested too deeply. TypeError: a value that JSON has not, such as a BigInt.
+  const text = value === undefined
+    ? 'nothing'
+    : attempt(() => JSON.stringify(value) ?? `a ${typeof value}`, 'something that cannot be shown')
   return text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text
-}
-
-function textOf (value: unknown) {
-  try {
-    return JSON.stringify(value) ?? `a ${typeof value}`
-  } catch {
-    // RangeError: nested too deeply. TypeError: a value that JSON has not, such as a BigInt.
-    return 'something that cannot be shown'
-  }
 }
 
 function toSentence (flaws: Flaw[], whole = 'body') {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import type { DeckEvent } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
 
@@ -44,10 +44,6 @@ export function lastOf (history: Past, types: readonly string[]): DeckEvent | nu
 export function newestOf (history: Past, types: readonly string[], isAbout: (event: DeckEvent) => boolean,
   limit: number = 50): DeckEvent | null
 {
-  try {
-    return history.page({ type: [...types], limit }).items.find(isAbout) ?? null
-  } catch {
-    // The refusal is right without a name, too.
-    return null
-  }
+  // The refusal is right without a name, too.
+  return attempt(() => history.page({ type: [...types], limit }).items.find(isAbout) ?? null)
 }

@@ -1,4 +1,5 @@
 import { setTimeout as timer } from 'node:timers/promises'
+import { attempt } from '../errors.ts'
 import { appName } from '../config/app-name.ts'
 import { configFileOf, type Config } from '../config/config.ts'
 import type { Report } from '../doctor/doctor.ts'
@@ -75,14 +76,12 @@ export function createChecks (
   function fromHistory (
     startedAt: string
   ): Pick<Running, 'cutOff' | 'unanswered' | 'serverErrors' | 'longestMs' | 'newestEventAt'> {
-    try {
+    // That the history cannot be read is a finding of its own.
+    return attempt(() => {
       const [newest] = history.page({ limit: 1 }).items
       return { cutOff: findCutOff(startedAt), unanswered: findUnanswered(startedAt), ...fromVitals(),
         newestEventAt: newest ? Date.parse(newest.at) : null }
-    } catch {
-      // The history cannot be read, which is a finding of its own.
-      return { cutOff: null, unanswered: [], serverErrors: null, longestMs: null, newestEventAt: null }
-    }
+    }, { cutOff: null, unanswered: [], serverErrors: null, longestMs: null, newestEventAt: null })
   }
 
   function findCutOff (startedAt: string): Running['cutOff'] {

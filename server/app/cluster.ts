@@ -3,7 +3,7 @@ import { createForker } from '../cluster/forker.ts'
 import { createSupervisor } from '../cluster/supervisor.ts'
 import { cpuCount } from '../config/cpu-count.ts'
 import { sessionBy } from '../config/session-by.ts'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { createState, type LifecycleOptions, type Release } from '../lifecycle/state.ts'
 import { whyUnheard } from '../programs/running-program.ts'
 import { createJudge } from '../releases/judge.ts'
@@ -94,14 +94,12 @@ export function hangOptions ({ keeper, watchdog }: Pick<Config, 'keeper' | 'watc
  * for; whether one was ever ready, and what it needed for that. No start depends on the history.
  */
 function pastOf (history: History): { hasListened: boolean, hasBeenReady: boolean, bootCost: BootCost | null } {
-  try {
+  return attempt(() => {
     const [lastReady] = newest('worker.ready')
     return { hasListened: newest('worker.listening').length > 0,
       hasBeenReady: lastReady !== undefined || history.releases.all().some(({ outcome }) => outcome === 'succeeded'),
       bootCost: (lastReady?.detail?.boot ?? null) as BootCost | null }
-  } catch {
-    return { hasListened: false, hasBeenReady: true, bootCost: null }
-  }
+  }, { hasListened: false, hasBeenReady: true, bootCost: null })
 
   function newest (type: string) {
     return history.page({ type: [type], limit: 1 }).items

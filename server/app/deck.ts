@@ -3,7 +3,7 @@ import { createCronRestarts } from '../cluster/cron-restarts.ts'
 import { configFileOf, type Config } from '../config/config.ts'
 import { nextRun, timeZoneOf } from '../config/cron.ts'
 import { checkedUpgrade, createDeck, deckName } from '../deck.ts'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { createDiagnostics } from '../diagnostics/diagnostics.ts'
 import { createSourceMaps } from '../crashes/source-maps.ts'
 import { createHeldMemory } from '../diagnostics/held-memory.ts'
@@ -132,22 +132,16 @@ export async function createAppDeck (
 
   /** `exit`: an event of a worker's end */
   function lastLineOf (exit: number) {
-    try {
+    // Whoever is told of the loop is told without it.
+    return attempt(() => {
       const { crash } = hide(deck.crashes.evidence(history.event(exit)?.detail ?? null)) ?? {}
       return crash?.stderr.findLast((line) => /\S/.test(line) && !NO_LAST_WORDS.test(line))
-    } catch {
-      // Whoever is told of the loop is told without it.
-      return undefined
-    }
+    })
   }
 
   function folderOf (release: string): string | null {
-    try {
-      return releases.get(release).path
-    } catch {
-      // It is no longer kept.
-      return null
-    }
+    // It may no longer be kept.
+    return attempt(() => releases.get(release).path)
   }
 
   /** Hands changed options to those who do not look them up each time. */

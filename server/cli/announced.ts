@@ -1,7 +1,7 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { DECK_NAME } from '../config/apps.ts'
-import { DeckError, errorCode, errorReason } from '../errors.ts'
+import { attempt, DeckError, errorCode, errorReason } from '../errors.ts'
 import { fallbackFolders } from '../system/fallback-folder.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.ts'
@@ -107,16 +107,13 @@ function checkFolder (folder: string, isNamed: boolean) {
 
 /** Anybody can make a folder of that name first. */
 function isOwnFolder (folder: string) {
-  try {
-    return whyFolderDistrusted(folder, SECRETS) === null
-  } catch {
-    // ENOENT: the usual case.
-    return false
-  }
+  // ENOENT: the usual case.
+  return attempt(() => whyFolderDistrusted(folder, SECRETS) === null, false)
 }
 
 function readMaster (folder: string): Announced | null {
-  try {
+  // ENOENT: none runs here. Unreadable content counts as none.
+  return attempt(() => {
     const written = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
     const { adminUrl, fingerprint = null, pid, startTime = null, keeper = null, pidNamespace = null, host = null } =
       written
@@ -125,10 +122,7 @@ function readMaster (folder: string): Announced | null {
     const { origin, pathname } = new URL(adminUrl)
     return { url: origin, fingerprint, recipient: { owner: statSync(folder).uid, processes, pidNamespace }, folder,
       host: placeInHost(host, pathname) }
-  } catch {
-    // ENOENT: none runs here. Unreadable content counts as none.
-    return null
-  }
+  })
 }
 
 /** @throws {Error} */

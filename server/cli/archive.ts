@@ -1,5 +1,5 @@
 import { createHash, randomUUID, type Hash } from 'node:crypto'
-import { constants, type Stats } from 'node:fs'
+import { constants, existsSync, type Stats } from 'node:fs'
 import { lstat, open, readFile, readdir, readlink, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -223,7 +223,7 @@ async function ignoredAbove (top: string) {
   const folders: string[] = []
   for (let folder = top;; folder = path.dirname(folder)) {
     if (folder !== top) folders.unshift(folder)
-    if (await doesExist(path.join(folder, '.git'))) break
+    if (existsSync(path.join(folder, '.git'))) break
     if (folder === path.dirname(folder)) return createIgnored([])
   }
   let found = createIgnored([])
@@ -234,10 +234,6 @@ async function ignoredAbove (top: string) {
 
 async function readIgnoreFile (folder: string) {
   return readFile(path.join(folder, '.gitignore'), 'utf8').catch(() => '')
-}
-
-async function doesExist (file: string) {
-  return await lstat(file).catch(() => null) !== null
 }
 
 /** Remembers which patterns of `--push-also` have matched something. `also`: as in a `.gitignore`. */

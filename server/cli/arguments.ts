@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { DECK_NAME } from '../config/apps.ts'
-import { DeckError } from '../errors.ts'
+import { onRefusal } from '../errors.ts'
 import { KEPT_VARIABLE } from '../keeper/link.ts'
 import { forAll } from './pm2-words.ts'
 import { misuse } from './usage.ts'
@@ -51,11 +51,6 @@ function isEntry (word: string, cwd: string) {
 async function namesOfHost (env: Record<string, string | undefined>): Promise<string[]> {
   // A keeper goes through here too, and is to load as little as it can.
   const { appsOfHost } = await import('./known-apps.ts')
-  try {
-    return (await appsOfHost(env)).map(({ name }) => name)
-  } catch (error) {
-    // A start in the foreground needs no host.
-    if (error instanceof DeckError) return []
-    throw error
-  }
+  // A start in the foreground needs no host.
+  return (await appsOfHost(env).catch(onRefusal(() => []))).map(({ name }) => name)
 }

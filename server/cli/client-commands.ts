@@ -20,7 +20,7 @@ import { findHostMeant, findMasterOrHost } from './find-master.ts'
 import { fleetCommand } from '../fleet/cli.ts'
 import { historyCommand } from '../events/cli.ts'
 import { fleetOptions } from '../fleet/cli-host.ts'
-import { JOB_ACTIONS, jobsCommand } from '../jobs/cli.ts'
+import { jobsCommand } from '../jobs/cli.ts'
 import { routesCommand } from '../vitals/cli-routes.ts'
 import { runCommand } from './run.ts'
 import { confirmDelete, deleteApp, describeApp, refuseOutside, stopApp } from './host-apps.ts'
@@ -42,7 +42,7 @@ type Typed = { argv: string[], terminal: Terminal, outcome: { exitCode: number }
 /** Commander hands over a text for each argument, or a list for the last one. */
 type Run = { run(context: commands.Context, ...args: (string | string[] | undefined)[]): Promise<number | void> }['run']
 /** what a command does, and what is special about it */
-type How = Partial<Omit<AppCommand, 'name' | 'run'>> & {
+type How = Partial<Omit<AppCommand, 'name' | 'run' | 'beside'>> & {
   run: Run,
   /** why it cannot be meant for another member of the fleet */
   onlyHere?: string,
@@ -50,10 +50,14 @@ type How = Partial<Omit<AppCommand, 'name' | 'run'>> & {
   prepare?: (options: Options, terminal: Terminal, argument?: string) => Promise<Options | null>
 }
 
-const RELEASE: Form = { form: /^r?\d+$/, expected: 'a release such as r12' }
-const GROUP: Form = { form: /^r?\d+$/, expected: 'the id of a group' }
-const ENTRY: Form = { form: /[/\\]|\.([cm]?[jt]s|[jt]sx)$/, expected: 'a file or folder to start' }
-const COUNT: Form = { form: /^\d+$/, expected: 'an integer from 1 to 256', isRequired: true }
+const NUMBER = /^r?\d+$/
+/** What a word may be beside the names of apps, as the usage of a command has it. */
+const BESIDE: Readonly<Record<string, Form>> = Object.freeze({
+  '[release]': { form: NUMBER, expected: 'a release such as r12' },
+  '[group]': { form: NUMBER, expected: 'the id of a group' },
+  '[entry]': { form: /[/\\]|\.([cm]?[jt]s|[jt]sx)$/, expected: 'a file or folder to start' },
+  '<n>': { form: /^\d+$/, expected: 'an integer from 1 to 256', isRequired: true }
+})
 
 /** Which of the options of `start` a command cannot have, as it uses them for something else. */
 const START_OPTIONS: readonly { of: string, omit: string[] }[] = [{ of: 'systemd', omit: ['name'] }, { of: 'install',
@@ -62,24 +66,23 @@ const START_OPTIONS: readonly { of: string, omit: string[] }[] = [{ of: 'systemd
 /** The commands that talk to a running master. `behind`: what follows --. */
 function clientCommands (behind: string[]): Readonly<Record<string, How>> {
   return { status: { run: commands.statusCommand, prepare: statusOfAll, textOfAll: statusesText },
-    doctor: { run: doctorCommand, beside: ENTRY,
+    doctor: { run: doctorCommand,
       withoutMaster: { isMeant: isBeforeStart,
         run: (entry, options, terminal) => doctorHere(entry, options, terminal, behind) } },
     restart: { run: rolloutCommand('restart') }, deploy: { run: rolloutCommand('deploy') },
     'setup-git-push': { run: setupGitPush, onlyHere: 'the repository is on the machine of the app' },
-    rollback: { run: rolloutCommand('rollback'), beside: RELEASE },
+    rollback: { run: rolloutCommand('rollback') },
     ...Object.fromEntries(STEERING.map((action) => [action, { run: steerCommand(action) }])),
     fleet: { run: fleetCommand, onlyHere: 'the fleet is the same for all its members',
       prepare: (options, terminal, action) => fleetOptions(options, action, terminal) },
-    releases: { run: releasesCommand, beside: RELEASE }, scale: { run: commands.scaleCommand, beside: COUNT },
-    send: { run: commands.sendCommand }, acknowledge: { run: commands.acknowledgeCommand, find: findMasterOrHost },
-    kill: { run: killCommand }, 'end-connections': { run: endConnectionsCommand },
+    releases: { run: releasesCommand }, scale: { run: commands.scaleCommand }, send: { run: commands.sendCommand },
+    acknowledge: { run: commands.acknowledgeCommand, find: findMasterOrHost }, kill: { run: killCommand },
+    'end-connections': { run: endConnectionsCommand },
     diagnose: { run: diagnoseCommand, onlyHere: 'the file holds secrets of the process and stays on its machine' },
     profile: { run: profileCommand },
     upgrade: { run: commands.upgradeCommand, onlyHere: 'a master is upgraded on its own machine', find: findHostMeant },
     history: { run: historyCommand, find: findMasterOrHost }, logs: { run: logsCommand, textOfAll: printLogsOfAll },
-    routes: { run: routesCommand }, crashes: { run: crashesCommand, beside: GROUP },
-    jobs: { run: jobsCommand, beside: { actions: JOB_ACTIONS } },
+    routes: { run: routesCommand }, crashes: { run: crashesCommand }, jobs: { run: jobsCommand },
     run: { run: (context) => runCommand(context, behind), isForOne: true },
     alerts: { run: alertsCommand, find: findMasterOrHost }, config: { run: configCommand },
     open: { run: commands.openCommand, onlyHere: 'a sign-in link leads to the deck that made it' },
@@ -169,10 +172,17 @@ function addCommand (program: DeckCommand, name: string, { run, onlyHere, prepar
         : await prepare(command.opts(), terminal, args[0])
       if (options === null) return
       if (takesApps(command))
-        outcome.exitCode = await runForApps({ name, run, ...how }, { words: args[0], options, terminal })
+        outcome.exitCode = await runForApps({ name, run, beside: besideOf(command.usage()), ...how }, { words: args[0],
+          options, terminal })
       else await run(await createContext(options, terminal, how.find), ...args)
     })
   })
+}
+
+/** `usage`: such as `[options] [app...] [release]` */
+function besideOf (usage: string): AppCommand['beside'] {
+  const [, word = ''] = /\[app\.\.\.\] (\S+)/.exec(usage) ?? []
+  return word.includes('|') ? { actions: word.slice(1, -1).split('|') } : BESIDE[word]
 }
 
 /** Tells whether it is for an app, several or all. */

@@ -246,7 +246,7 @@ fleet [action] [subject]: print the hosts of the fleet; restart, deploy or roll 
   clusterdeck fleet abort --wait  # roll back what is done of the app of this folder
 
 releases [app...]: print the releases, or one of them
-  usage: [options] [app...] [id]
+  usage: [options] [app...] [release]
   clusterdeck releases  # the releases that you can roll back to
   clusterdeck releases r7  # what changed in one of them
 
@@ -341,7 +341,7 @@ routes [app...]: print which routes are slow or fail: requests, errors, p50 and 
   clusterdeck routes --release r8 --compare r7  # what a release has made slower
 
 crashes [app...]: print the crash groups, or one of them
-  usage: [options] [app...] [id]
+  usage: [options] [app...] [group]
   --state <open|resolved|muted>: only this state
   --q <words>: only with these words in message or stack
   --all-hosts

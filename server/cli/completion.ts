@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import { manualPages } from '../manual.ts'
 import { recordedApps } from './known-apps.ts'
 import { checkedWord } from './usage.ts'
@@ -35,11 +36,7 @@ export function printCompletion (program: Command, shell: string, { stdout, env 
 
 /** Whatever goes wrong, somebody who presses Tab wants no error. */
 function appNames (env: Record<string, string | undefined>) {
-  try {
-    return recordedApps(env).map(({ name }) => name)
-  } catch {
-    return []
-  }
+  return attempt(() => recordedApps(env).map(({ name }) => name), [])
 }
 
 /** @throws {DeckError} usage */

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { DeckError } from '../errors.ts'
+import { onRefusal } from '../errors.ts'
 import { formatBytes, formatDuration, formatPercent } from '../../public/format.ts'
 import { figuresOf } from '../words/figures.ts'
 import { homeFolder } from '../system/home-folder.ts'
@@ -77,13 +77,10 @@ export type DeckStatus = { status: Status | null, problem: string | null }
 
 /** `dataDir`: absolute @returns within a few seconds */
 export async function readDeckStatus (dataDir: string, place: Place): Promise<DeckStatus> {
-  try {
-    const api = createApiClient(await findMasterAt(dataDir, place), { timeoutMs: ANSWER_WITHIN_MS })
-    return { status: await api.get('/status'), problem: null }
-  } catch (error) {
-    if (error instanceof DeckError) return { status: null, problem: error.message }
-    throw error
-  }
+  const look = async () =>
+    createApiClient(await findMasterAt(dataDir, place), { timeoutMs: ANSWER_WITHIN_MS }).get<Status>('/status')
+  return await look().then((status) => ({ status, problem: null }),
+    onRefusal(({ message }) => ({ status: null, problem: message })))
 }
 
 /** Asks each app that runs how it is. Returns the same with `answer`: null: it does not run. */

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { inStopOrder } from '../config/app-order.ts'
-import { DeckError } from '../errors.ts'
+import { DeckError, onRefusal } from '../errors.ts'
 import { isAlive, signalProcess } from '../system/process-identity.ts'
 import { runningDeckAt } from '../system/running-decks.ts'
 import { createApiClient, waitUntil } from './api-client.ts'
@@ -61,13 +61,10 @@ async function endHost (names: string[], { config, json, timeout }: { config?: s
 async function stopApp ({ name, state }: AppView, env: Place['env'], timeoutMs: number): ReturnType<typeof stopDeck> {
   const master = findHost(env)
   if (state === 'stopped' || master === null) return { state: 'not running', reason: null }
-  try {
-    await stopInHost(name, callHost(master, { env, timeoutMs }), env)
-    return { state: 'stopped', reason: null }
-  } catch (error) {
-    if (!(error instanceof DeckError)) throw error
-    return { state: 'running', reason: error.code === 'timed-out' ? 'still stopping' : error.message }
-  }
+  return await stopInHost(name, callHost(master, { env, timeoutMs }), env).then(
+    () => ({ state: 'stopped', reason: null }),
+    onRefusal(({ code, message }) => ({ state: 'running', reason: code === 'timed-out' ? 'still stopping' : message }))
+  )
 }
 
 /** Lets the deck of a data folder finish its requests, and waits for its end. `dataDir`: absolute. */

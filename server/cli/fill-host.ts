@@ -43,7 +43,7 @@ export async function fillHost (wanted: readonly Wanted[],
   if (kept !== null && stderr.isTTY) stderr.write(`clusterdeck: ${kept}\n`)
   const prefixed = createPrefixed(wanted.flatMap(({ label }) => label ?? []), terminal)
   const apps = await orderApps(wanted, { host, prefixed, applies })
-  const labels = labelsOf(apps)
+  const labels = new Map(Array.from(apps, ([label, { name }]) => [name, label]))
   if (waits)
     await followApps([...apps.values()], { host, signal: AbortSignal.timeout(limit.timeoutMs),
       tell: ({ name }, text) => prefixed.say(labels.get(name) ?? name, text) })
@@ -155,9 +155,4 @@ export function checkNoneFailed (missing: [label: string, app: Pick<Followed, 's
   if (missing.length > 0)
     throw new DeckError('start-failed',
       `${command}: ${missing.map(([label, { state }]) => `${label} ${STATE_WORDS[state]}`).join(', ')}`)
-}
-
-/** `apps`: by label. Returns the labels by name. */
-function labelsOf (apps: ReadonlyMap<string, Pick<Followed, 'name'>>): Map<string, string> {
-  return new Map([...apps].map(([label, { name }]) => [name, label]))
 }

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { pickApp } from '../config/apps.ts'
 import { readConfigFile } from '../config/file.ts'
 import { didYouMean } from '../config/nearest.ts'
-import { DeckError, type ErrorCode } from '../errors.ts'
+import { attempt, DeckError, type ErrorCode } from '../errors.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { runningDecks } from '../system/running-decks.ts'
 import { asNamed } from '../system/working-folder.ts'
@@ -129,13 +129,11 @@ async function whyNone ({ folder, isNamed }: DataFolder, env: Place['env']): Pro
 
 /** @returns the pid of the master that runs there; null: none, or another user's */
 export function findRunning (dataDir: string, env: Place['env']): number | null {
-  try {
+  // EACCES: another user's.
+  return attempt(() => {
     const [master] = readAnnounced({ folder: dataDir, isNamed: true }, env)?.recipient.processes ?? []
     return master && isAlive(master) ? master.pid : null
-  } catch {
-    // EACCES: another user's.
-    return null
-  }
+  })
 }
 
 /** Finds a deck of this user by its name, in whatever folder it is. Returns its data folder; null: no name is given. */

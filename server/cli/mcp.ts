@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import { DeckError, errorText } from '../errors.ts'
+import { attempt, DeckError, errorText } from '../errors.ts'
 import { sendRequest } from '../system/http.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { findMaster, type Master } from './find-master.ts'
@@ -114,9 +114,5 @@ function lineOf (body: string, status: number): string | null {
 
 /** Null: it is no JSON */
 function parseLine (line: string): Sent | null {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return null
-  }
+  return attempt(() => JSON.parse(line))
 }

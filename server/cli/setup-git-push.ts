@@ -8,7 +8,7 @@ import { DeckError, errorText } from '../errors.ts'
 import { shownWords } from '../launch/shell-words.ts'
 import { makeFolders } from '../system/make-folders.ts'
 import { userId, userName } from '../system/user.ts'
-import { misuse } from './usage.ts'
+import { checkedForm, misuse } from './usage.ts'
 import type { Context } from './commands.ts'
 
 /** In the data folder: where the master looks for what was pushed. */
@@ -32,7 +32,7 @@ const BRANCH = /^(?!-|.*(\.\.|\/\/|@\{|\.lock(\/|$)|\.(\/|$)|\/\.))[^\s~^:?*[\\'
  */
 export async function setupGitPush (context: Context, wanted?: string) {
   const { options: { branch = 'main' }, master: { dataDir }, cwd, answer } = context
-  checkBranch(branch)
+  checkedForm('--branch', BRANCH, 'the name of a branch such as main', branch)
   checkOwner(dataDir)
   const place = path.join(dataDir, PUSHED)
   const folder = wanted === undefined ? realOf(place) : path.resolve(cwd, wanted)
@@ -51,11 +51,6 @@ export async function setupGitPush (context: Context, wanted?: string) {
   git remote add production ${shownWords([remotes.ssh])}
 then each of these is a deploy:
   git push production ${shownWords([branch])}`)
-}
-
-function checkBranch (branch: string) {
-  if (!BRANCH.test(branch))
-    throw misuse('--branch', 'the name of a branch such as main', JSON.stringify(branch.slice(0, 200)))
 }
 
 function checkOwner (dataDir: string) {

@@ -35,7 +35,8 @@ async function* pollStatus ({ master, findAgain }: Context, interrupted: AbortSi
   let pid: number | null = null
   /** when it was lost */
   let lostAt: number | null = null
-  for (; !interrupted.aborted; await waitBetweenLooks(interrupted)) {
+  const pause = () => wait(EVERY_MS, undefined, { signal: interrupted }).catch(() => {})
+  for (; !interrupted.aborted; await pause()) {
     try {
       const status = await readStatus(master, interrupted)
       const notice = noticeOf(Number(status.master.pid), pid, lostAt !== null)
@@ -69,10 +70,6 @@ async function readStatus (master: Master, interrupted: AbortSignal): Promise<St
 
 function isLoss (error: unknown) {
   return error instanceof DeckError && ['no-master', 'timed-out'].includes(error.code)
-}
-
-async function waitBetweenLooks (interrupted: AbortSignal) {
-  await wait(EVERY_MS, undefined, { signal: interrupted }).catch(() => {})
 }
 
 function viewFor (context: Context): View {

@@ -160,7 +160,7 @@ export function createForker (
       const worker = startAsShell(shell, () =>
         forkInto(output, { crashFile, args, node }, {
           // node:cluster merges it into the environment of this process, which may be that of another shell.
-          ...withoutValues(process.env),
+          ...Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined])),
           ...env,
           NODE_OPTIONS: preloaded.nodeOptions,
           [BOOT_VARIABLE]: JSON.stringify(boot)
@@ -254,10 +254,6 @@ function forkInto (output: Output, { crashFile, args, node }: { crashFile: strin
     process.execPath = execPath
     output.close()
   }
-}
-
-function withoutValues (env: Record<string, unknown>): Record<string, undefined> {
-  return Object.fromEntries(Object.keys(env).map((name) => [name, undefined]))
 }
 
 function probeOf (ready: Config['ready']): ProbeSettings | null {

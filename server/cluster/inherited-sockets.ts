@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 import { isUdp, type SocketQuery } from '../../workers/protocol.ts'
 import { ADMIN_NAME, describeInherited, listInherited, type InheritedSocket } from '../systemd/activated-sockets.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
@@ -73,10 +74,6 @@ function isAlike ({ address, port, fd }: SocketQuery, socket: Place) {
 }
 
 function realName (file: string) {
-  try {
-    return path.join(realpathSync(path.dirname(file)), path.basename(file))
-  } catch {
-    // ENOENT: there is no such folder.
-    return file
-  }
+  // ENOENT: there is no such folder.
+  return attempt(() => path.join(realpathSync(path.dirname(file)), path.basename(file)), file)
 }

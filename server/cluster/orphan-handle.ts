@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
+import { succeeds } from '../errors.ts'
 import { holdsFileOf, orderText, type DrainLimits, type Holds, type OrphanOrder,
   type ToWorker } from '../../workers/protocol.ts'
 import { takeCrashNote } from '../crashes/note.ts'
@@ -80,26 +81,20 @@ export function createOrphanHandle (identity: OrphanIdentity,
   /** False: it could not be written */
   function writeOrder (drain: OrphanOrder['drain']): boolean {
     const content: OrphanOrder = { pid, claimedBy: process.pid, drain }
-    try {
+    return succeeds(() => {
       mkdirSync(path.dirname(orderFile), { recursive: true, mode: 0o700 })
       writeJson(orderFile, content)
-      return true
-    } catch {
-      return linkOrder(content)
-    }
+    }) || linkOrder(content)
   }
 
   /** A full disk takes no content, but a link, which has its content in its name. */
   function linkOrder (order: OrphanOrder) {
-    try {
+    // EROFS and the like.
+    return succeeds(() => {
       rmSync(`${orderFile}.new`, { force: true })
       symlinkSync(orderText(order), `${orderFile}.new`)
       renameSync(`${orderFile}.new`, orderFile)
-      return true
-    } catch {
-      // EROFS and the like.
-      return false
-    }
+    })
   }
 }
 

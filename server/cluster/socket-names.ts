@@ -1,4 +1,5 @@
 import { linkSync } from 'node:fs'
+import { attempt } from '../errors.ts'
 import { lstatSocket, type SocketStat } from '../../workers/socket-file.ts'
 
 /**
@@ -13,21 +14,14 @@ export function isAt (file: string, { dev, ino }: { dev: number, ino: number }):
   return there?.ino === ino && there.dev === dev
 }
 
-export function lookAt (file: string): SocketStat | undefined {
-  try {
-    return lstatSocket(file)
-  } catch {
-    // EACCES: the folder has been closed to us.
-    return undefined
-  }
+export function lookAt (file: string): SocketStat | null {
+  // EACCES: the folder has been closed to us.
+  return attempt(() => lstatSocket(file)) ?? null
 }
 
 /** Gives it its own name again, where nothing else has that by now. */
 export function nameAgain ({ name, hidden, ...socket }: SocketNames) {
   if (isAt(name, socket) || !isAt(hidden, socket)) return
-  try {
-    linkSync(hidden, name)
-  } catch {
-    // EEXIST: somebody was quicker, perhaps the master that takes over.
-  }
+  // EEXIST: somebody was quicker, perhaps the master that takes over.
+  attempt(() => linkSync(hidden, name))
 }

@@ -4,7 +4,7 @@ import { chmodSync, chownSync, closeSync, constants, existsSync, fstatSync, link
   rmdirSync, statSync, unlinkSync } from 'node:fs'
 import { constants as system } from 'node:os'
 import path from 'node:path'
-import { toError } from '../errors.ts'
+import { attempt, toError } from '../errors.ts'
 import { fstatSocket, lstatSocket, type SocketStat } from '../../workers/socket-file.ts'
 import { keepName } from './name-keeping.ts'
 import { isAt, lookAt, nameAgain } from './socket-names.ts'
@@ -77,7 +77,8 @@ export function findUnixPath ({ file, dev, ino, stage: stageName }: Memory): Uni
   const stage = stageName === undefined ? null : openStage(folder, stageName)
   for (const name of [stage?.hidden ?? folder.at(hiddenName(file)), folder.at(path.basename(file))]) {
     // The app may have given it to another user.
-    const socket = tryOpen(name, (stat) => stat.dev === dev && stat.ino === ino)
+    // ENOENT, or something else is there.
+    const socket = attempt(() => openSocket(name, (stat) => stat.dev === dev && stat.ino === ino))
     if (socket) return adoptSocket({ file, folder, socket, stage })
   }
   stage?.remove()
@@ -142,7 +143,7 @@ export function adoptSocket (
       nameAgain({ ...socket, name, hidden })
       // Nobody is asked at a path that another program may fill again and again.
       if (!isAt(name, socket) && (stage ? lookAt(name) : !makeWay(folder, path.basename(file)))) return EADDRINUSE
-      if (isAt(name, socket)) tryTo(() => linkSync(name, hidden))
+      if (isAt(name, socket)) attempt(() => linkSync(name, hidden))
       nameAgain({ ...socket, name, hidden })
       keep()
       return isAt(name, socket) ? 0 : ENOENT
@@ -173,8 +174,8 @@ export function adoptSocket (
   }
 
   function replace (there: SocketStat) {
-    tryTo(() => chownSync(place, there.uid, there.gid))
-    tryTo(() => chmodSync(place, there.mode & 0o777))
+    attempt(() => chownSync(place, there.uid, there.gid))
+    attempt(() => chmodSync(place, there.mode & 0o777))
     linkSync(hidden, `${hidden}-next`)
     renameSync(`${hidden}-next`, name)
   }
@@ -224,7 +225,7 @@ export function stagePrefix (file: string) {
 function openStage (folder: Folder, name: string) {
   try {
     const { fd, at, isOurs, close } = openPlace(folder.at(name), OWN_FOLDER)
-    const remove = () => tryTo(() => rmdirSync(folder.at(name)))
+    const remove = () => attempt(() => rmdirSync(folder.at(name)))
     if (isOurs) return { fd, name, hidden: at(name), remove, close }
     close()
   } catch {
@@ -254,26 +255,8 @@ export function isJustMade ({ uid, nlink }: SocketStat) {
   return uid === process.geteuid?.() && nlink === 1
 }
 
-function tryOpen (file: string, isIt: (stat: SocketStat) => boolean): OpenSocket | null {
-  try {
-    return openSocket(file, isIt)
-  } catch {
-    // ENOENT, or something else is there.
-    return null
-  }
-}
-
-/** What is not possible is seen by what is there afterwards. */
-export function tryTo (change: () => void) {
-  try {
-    change()
-  } catch {
-    // EEXIST, ENOENT: it is so already; EROFS and the like: it stays.
-  }
-}
-
 export function removeName (file: string, socket: { dev: number, ino: number }) {
-  if (isAt(file, socket)) tryTo(() => unlinkSync(file))
+  if (isAt(file, socket)) attempt(() => unlinkSync(file))
 }
 
 /** Tells whether nothing is there any more: only what was left behind goes */

@@ -4,11 +4,11 @@ import net from 'node:net'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { getSystemErrorName } from 'node:util'
-import { toError } from '../errors.ts'
+import { attempt, toError } from '../errors.ts'
 import { loadPosix, type Posix } from '../system/posix.ts'
 import { lookAt } from './socket-names.ts'
-import { adoptSocket, hiddenName, isJustMade, makeStage, openFolder, openSocket, removeName, stagePrefix,
-  tryTo } from './unix-path.ts'
+import { adoptSocket, hiddenName, isJustMade, makeStage, openFolder, openSocket, removeName,
+  stagePrefix } from './unix-path.ts'
 import { scriptPath } from '../system/built.ts'
 import type { SocketQuery } from '../../workers/protocol.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
@@ -84,7 +84,7 @@ async function bindInStage (query: SocketQuery,
   const asked = askedOf(query)
   const stage = makeStage(folder, file)
   undo.push(() => {
-    tryTo(() => unlinkSync(stage.hidden))
+    attempt(() => unlinkSync(stage.hidden))
     stage.remove()
     stage.close()
   })
@@ -150,10 +150,10 @@ async function makeWay (folder: Folder, file: string) {
     if (!there.isSocket() || await isServed(folder.at(name))) throw withErrno(-EADDRINUSE)
     removeName(folder.at(name), there)
   }
-  tryTo(() => {
+  attempt(() => {
     for (const stage of readdirSync(folder.at('.')).filter((name) => name.startsWith(stagePrefix(file)))) {
-      tryTo(() => unlinkSync(folder.at(path.join(stage, stage))))
-      tryTo(() => rmdirSync(folder.at(stage)))
+      attempt(() => unlinkSync(folder.at(path.join(stage, stage))))
+      attempt(() => rmdirSync(folder.at(stage)))
     }
   })
 }

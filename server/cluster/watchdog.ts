@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import { durationText } from '../lifecycle/duration.ts'
 import { CAPTURE_MS } from '../lifecycle/hang.ts'
 import { nameOf } from '../lifecycle/worker.ts'
@@ -144,11 +145,9 @@ export function createWatchdog (cluster: Pick<Cluster, 'state' | 'handles' | 'li
 
 /** `answer`: untrusted. Returns none where it says nothing that can be read. */
 function requestsIn (answer: unknown): OpenRequest[] {
-  try {
+  return attempt(() => {
     const requests = checkRequests(JSON.parse(String(answer ?? '[]')))
     // What its code does while nothing else is asked is done for this request.
     return requests.length === 1 ? [{ ...requests[0], isHanging: true }] : requests
-  } catch {
-    return []
-  }
+  }, [])
 }

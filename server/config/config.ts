@@ -4,7 +4,7 @@ import { readConfigFile } from './file.ts'
 import { cpuCount } from './cpu-count.ts'
 import { checkExposure } from './exposure.ts'
 import { deepFreeze } from './deep-freeze.ts'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { folderOfWish, movedTo, resolveLaunch, type AppNode, type Runtime, type Wish } from '../launch/launch.ts'
 import { invalid } from './invalid.ts'
 import { checkRuntime } from './runtime-options.ts'
@@ -546,20 +546,9 @@ function placeOf (issue: core.$ZodIssue) {
 }
 
 function shownValue (value: unknown) {
-  const text = typeof value === 'function'
-    ? 'a function'
-    : typeof value === 'string' || typeof value === 'object'
-    ? asJson(value)
-    : String(value)
-  const shown = withoutUrlSecrets(text)
+  const isJson = typeof value === 'string' || typeof value === 'object'
+  // TypeError: only a program can give a circle or a BigInt.
+  const text = attempt(() => isJson ? JSON.stringify(value) : String(value), 'something that is no JSON')
+  const shown = withoutUrlSecrets(typeof value === 'function' ? 'a function' : text)
   return shown.length > 100 ? `${shown.slice(0, 99)}…` : shown
-}
-
-function asJson (value: unknown) {
-  try {
-    return String(JSON.stringify(value))
-  } catch {
-    // TypeError: only a program can give a circle or a BigInt.
-    return 'something that is no JSON'
-  }
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 
 /** throws like readFileSync if there is no such file */
 type ReadFile = (file: string) => string
@@ -72,10 +73,6 @@ function toCpus (quota: string | undefined, period: string | undefined): number[
 }
 
 function readText (readFile: ReadFile, file: string): string | null {
-  try {
-    return readFile(file)
-  } catch {
-    // Without such a hierarchy, group or file, or without the right to read it, there is no limit to keep.
-    return null
-  }
+  // Without such a hierarchy, group or file, or without the right to read it, there is no limit to keep.
+  return attempt(() => readFile(file))
 }

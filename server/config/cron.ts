@@ -1,4 +1,5 @@
 import { Cron } from 'croner'
+import { attempt } from '../errors.ts'
 
 /** Five fields begin with minutes, six with seconds. */
 const FIELDS = [5, 6]
@@ -13,12 +14,8 @@ export function isCron (text: string): boolean {
  * expression.
  */
 export function nextRun (text: string, after: Date, timeZone?: string): Date | null {
-  try {
-    return new Cron(text, { paused: true, timezone: timeZone }).nextRun(after)
-  } catch {
-    // TypeError, RangeError: no such expression. The option says what is expected.
-    return null
-  }
+  // TypeError, RangeError: no such expression. The option says what is expected.
+  return attempt(() => new Cron(text, { paused: true, timezone: timeZone }).nextRun(after))
 }
 
 /**
@@ -35,10 +32,6 @@ export function isTimeZone (name: string): boolean {
 
 /** @returns as it is called today */
 function knownTimeZone (name: string): string | undefined {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone
-  } catch {
-    // RangeError: no such name.
-    return undefined
-  }
+  // RangeError: no such name.
+  return attempt(() => new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone) ?? undefined
 }

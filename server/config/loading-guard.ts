@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
+import { attempt } from '../errors.ts'
 import { durationText } from '../lifecycle/duration.ts'
 
 /**
@@ -23,24 +24,18 @@ if (keeper)
 await wait(patienceMs)
 parentPort?.postMessage('late')
 await wait(ANSWER_WITHIN_MS)
-attemptWork(() =>
+// EPIPE, EBADF: whoever reads may be gone.
+attempt(() =>
   writeSync(2,
     `clusterdeck: ${file}: expected a config file that loads, received: nothing within ${durationText(patienceMs)}\n`)
 )
 // The keeper then gives up instead of trying again; see keeper/link.js.
 if (keeper)
-  attemptWork(() => writeSync(keeper.fd, `${JSON.stringify({ type: 'start-failed', code: USAGE_EXIT_CODE })}\n`))
+  // EPIPE, EBADF: whoever reads may be gone.
+  attempt(() => writeSync(keeper.fd, `${JSON.stringify({ type: 'start-failed', code: USAGE_EXIT_CODE })}\n`))
 await wait(DELIVERY_MS)
 killProcess()
 
 function killProcess () {
   process.kill(process.pid, 'SIGKILL')
-}
-
-function attemptWork (work: () => void) {
-  try {
-    work()
-  } catch {
-    // EPIPE, EBADF: the reader is gone.
-  }
 }

@@ -1,4 +1,5 @@
 import { z, type ZodRawShape } from 'zod'
+import { succeeds } from '../errors.ts'
 import { ALERT } from './alert.ts'
 import { alertFlaw } from './alert-kinds.ts'
 import { DECK_NAME } from './apps.ts'
@@ -223,11 +224,13 @@ export const SCHEMA = z.strictObject({
   ready: groupOf({
     signal: choiceOption(['auto', 'listening', 'message', 'notify', 'online'],
       'when a worker is ready; auto: it listens, or has run for a while if it is no server, listening: it listens, message: it sends "ready", notify: it says READY=1 by sd_notify, online: it runs'),
-    log: z.string().min(1).max(1000).refine(isReadyLine).optional().register(ABOUT, { kind: 'text',
+    log: z.string().min(1).max(1000).refine((line) => succeeds(() => readyLineOf(line))).optional().register(ABOUT, {
+      kind: 'text',
       hint: 'text|/regex/',
       expected: 'a text such as "Listening on", or a regular expression such as "/listening on port \\d+/i"',
       description:
-        'a worker is ready once it writes a line with this text, or one that matches this /regular expression/, to stdout or stderr' }),
+        'a worker is ready once it writes a line with this text, or one that matches this /regular expression/, to stdout or stderr'
+    }),
     timeoutMs: millisecondsOption('how long a worker may take to become ready').default(30_000),
     addresses: choiceOption(['same', 'any'],
       'where a new worker must listen to be ready; same: where the one before it did (some apps take another port if theirs is busy), any: anywhere'),
@@ -516,16 +519,6 @@ function groupOf<T extends ZodRawShape> (shape: T) {
 function isNatsServer (address: string) {
   return /^((nats|tls):\/\/)?[^\s,/@?#]{1,500}$/.test(address) &&
     URL.canParse(address.replace(/^(\w+:\/\/)?/, 'nats://'))
-}
-
-/** Tells whether a line can be compared with it */
-function isReadyLine (text: string): boolean {
-  try {
-    readyLineOf(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** A command (`ext::`), an option of git or a password is refused. */

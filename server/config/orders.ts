@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { z } from 'zod'
+import { attempt } from '../errors.ts'
 import { DECK_NAME } from './apps.ts'
 import { MAX_WORKERS } from './max-workers.ts'
 import { STRATEGY } from './options.ts'
@@ -70,10 +71,6 @@ export const MESSAGE_ORDER = z.strictObject({
 }).meta({ examples: [{ type: 'reload', data: { caches: ['prices'] } }] })
 
 function isShortJson (data: unknown) {
-  try {
-    return data === undefined || Buffer.byteLength(JSON.stringify(data)) <= MAX_DATA_BYTES
-  } catch {
-    // TypeError: a function or a circle. RangeError: it is nested too deeply.
-    return false
-  }
+  // TypeError: a function or a circle. RangeError: it is nested too deeply.
+  return attempt(() => data === undefined || Buffer.byteLength(JSON.stringify(data)) <= MAX_DATA_BYTES, false)
 }

@@ -1,7 +1,7 @@
 import { settingState } from './api.ts'
 import { saidValue } from '../../public/setting-value.ts'
 import { textOfValue } from './value-text.ts'
-import { errorText } from '../errors.ts'
+import { attempt, errorText } from '../errors.ts'
 import { cronWords } from '../words/cron.ts'
 import { urlOf } from '../events/page-filters.ts'
 import type { Powers } from '../dashboard/powers.ts'
@@ -117,13 +117,11 @@ function originText ({ source, from }: Origin): { text: string, from: string | n
 
 /** @returns the last change of each option, by its name */
 function changersIn (history: History): Map<string, { id: number, at: string, actor: string | null }> {
-  try {
+  // Who has changed it is not known without the history.
+  return attempt(() => {
     const events = history.page({ type: ['config.changed'], limit: MAX_CHANGES }).items.toReversed()
     return new Map(events.flatMap((event) => (event.detail?.changes ?? []).map(({ name }) => [name, event])))
-  } catch {
-    // Who has changed it is not known without the history.
-    return new Map()
-  }
+  }, new Map())
 }
 
 const NOTHING_ANEW = Object.freeze({ anew: [], unreadable: null })

@@ -1,10 +1,8 @@
+import { attempt } from '../errors.ts'
+
 /** Reads the value of an option as people type it: numbers, true, false and lists are JSON, anything else is a text. */
 export function valueFromText (text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  return attempt(() => JSON.parse(text), text)
 }
 
 /** Writes a value as people type it. */

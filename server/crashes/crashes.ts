@@ -1,4 +1,4 @@
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError, orUnavailable } from '../errors.ts'
 import { createSourceLines } from './source-lines.ts'
 import type { CrashGroup, GroupQuery, GroupState } from '../../db/crash-groups.ts'
 import type { History } from '../../db/history.ts'
@@ -69,15 +69,14 @@ export function createCrashService ({ store, events, release, releases = () => [
      * one that is no longer kept.
      */
     evidence (detail: DeckEvent['detail']) {
-      if (!detail?.crashGroup || !detail.crash) return null
-      try {
-        const { fingerprint, culprit } = mustFind(detail.crashGroup)
-        const crash = this.occurrence(detail.crashGroup, detail.crash)
+      const { crashGroup, crash: id } = detail ?? {}
+      if (!crashGroup || !id) return null
+      // Whoever is told of the event is told without it.
+      return attempt(() => {
+        const { fingerprint, culprit } = mustFind(crashGroup)
+        const crash = this.occurrence(crashGroup, id)
         return { crash, lines: this.sourceLines(crash), fingerprint, culprit }
-      } catch {
-        // Whoever is told of the event is told without it.
-        return null
-      }
+      })
     },
 
     /** The crashes of each hour, oldest first, without hours that had none. `since`: ms. */
@@ -96,14 +95,14 @@ export function createCrashService ({ store, events, release, releases = () => [
 
   function mustFind (id: number) {
     const group = store.find(id)
-    if (!group) throw notFound(id)
+    if (!group) throw new DeckError('not-found', `Crash group ${id} does not exist or is no longer kept`)
     return group
   }
 
   function settleGroup ({ id, state, errorName, kind }: CrashGroup, action: CrashAction, actor: string) {
     const to = STATES[action]
     if (state === to) return
-    writeOrUnavailable(() => store.setState(id, { state: to, atMs: now(), actor }))
+    orUnavailable(() => store.setState(id, { state: to, atMs: now(), actor }), 'the history database cannot be written')
     const message = `crash group ${id} (${errorName ?? kind}) is ${to}`
     events.publish({ type: EVENTS[action], actor, message, detail: { crashGroup: id, from: state, to } })
   }
@@ -117,18 +116,6 @@ export function createCrashService ({ store, events, release, releases = () => [
       hasReturned: group.returnedAt !== null })
     )
   }
-}
-
-function writeOrUnavailable<T> (work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    throw new DeckError('history-unavailable', 'the history database cannot be written', { cause: error })
-  }
-}
-
-function notFound (id: number) {
-  return new DeckError('not-found', `Crash group ${id} does not exist or is no longer kept`)
 }
 
 /**

@@ -1,4 +1,5 @@
 import { readFileSync, rmSync, statSync } from 'node:fs'
+import { attempt } from '../errors.ts'
 import type { CrashNote } from '../../workers/crash-note.ts'
 
 /** The app's own handler may log the error and end the process later. */
@@ -23,14 +24,12 @@ export function takeCrashNote (file: string, code: number | null, sent?: unknown
 
 /** Null: there is none, or a full disk has cut it short */
 function takeFile (file: string): unknown {
-  try {
+  // ENOENT: it did not end by an error.
+  return attempt(() => {
     const note = statSync(file).size > MAX_BYTES ? null : JSON.parse(readFileSync(file, 'utf8'))
     rmSync(file, { force: true })
     return note
-  } catch {
-    // ENOENT: it did not end by an error.
-    return null
-  }
+  })
 }
 
 function checkedNote (note: Fields): CrashNote {

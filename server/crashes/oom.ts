@@ -1,4 +1,5 @@
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
+import { attempt } from '../errors.ts'
 
 const HEAP_LIMIT =
   /FATAL ERROR: .*(heap out of memory|invalid size error|Committing semi space failed|Reached heap limit)/i
@@ -38,11 +39,7 @@ export function createOutOfMemory (
 
   /** @returns how many were killed so far; 0 if that is unknown */
   function countIn (file: string): number {
-    try {
-      return Number(/^oom_kill (\d+)$/m.exec(read(file))?.[1] ?? 0)
-    } catch {
-      return 0
-    }
+    return attempt(() => Number(/^oom_kill (\d+)$/m.exec(read(file))?.[1] ?? 0), 0)
   }
 }
 
@@ -53,17 +50,14 @@ export function lacksMemory (words: string): boolean {
 
 /** The counters of this process's control group, version 2 or 1. */
 function counterFiles (read: (file: string) => string): string[] {
-  try {
-    return read('/proc/self/cgroup').split('\n').flatMap((line) => {
+  return attempt(() =>
+    read('/proc/self/cgroup').split('\n').flatMap((line) => {
       const [, controllers, folder] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? []
       if (controllers === '') return [`/sys/fs/cgroup${folder === '/' ? '' : folder}/memory.events`]
       return controllers?.split(',').includes('memory')
         ? [`/sys/fs/cgroup/memory${folder === '/' ? '' : folder}/memory.oom_control`]
         : []
-    })
-  } catch {
-    return []
-  }
+    }), [])
 }
 
 /** Null: the log may not be read */

@@ -1,5 +1,5 @@
 import { ID } from '../config/id.ts'
-import { DeckError } from '../errors.ts'
+import { DeckError, unless } from '../errors.ts'
 import { formatBytes, formatExactDuration, formatLatency, formatPercent } from '../../public/format.ts'
 import { HOUR_MS } from '../dashboard/bars.ts'
 import { frequencyOf } from './page-frequency.ts'
@@ -55,9 +55,11 @@ export function crashModel ({ deck: { crashes }, history, id, params, now: clock
   const group = crashes.find(Number(id))
   const pinned = parsePinned(params)
   const record =
-    (pinned === null || pinned === group.latest?.id ? group.latest : recordOf(crashes, group.id, pinned)) as
-      | Crash
-      | null
+    (pinned === null || pinned === group.latest?.id
+      ? group.latest
+      : unless('not-found', () => crashes.occurrence(group.id, pinned))) as
+        | Crash
+        | null
   return { now, status: pinned !== null && record === null ? 404 : 200, pinned, group: toGroup(group),
     frequencies: [frequencyOf(crashes, group.id, { now, span: 'day' }),
       frequencyOf(crashes, group.id, { now, span: 'month' })],
@@ -95,15 +97,6 @@ function parsePinned (params: URLSearchParams): number | null {
     throw new DeckError('invalid-query',
       `crash: expected a positive integer, received ${JSON.stringify(text.slice(0, 60))}`)
   return Number(text)
-}
-
-function recordOf (crashes: Crashes, group: number, crash: number) {
-  try {
-    return crashes.occurrence(group, crash)
-  } catch (error) {
-    if (error instanceof DeckError && error.code === 'not-found') return null
-    throw error
-  }
 }
 
 /** @returns the id of the event that reports this crash */

@@ -1,6 +1,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 import { toFrame } from './stack-frames.ts'
 import type { Frame } from '../../db/crashes.ts'
 
@@ -59,7 +60,7 @@ export function createSourceMaps () {
   }
 
   function findOriginal (frame: Frame, root: string) {
-    try {
+    return attempt(() => {
       const { line, column } = frame
       if (frame.file === null || line === null || column === null) return null
       const file = realPathInside(root, path.resolve(root, frame.file))
@@ -71,9 +72,7 @@ export function createSourceMaps () {
       const place = { function: frame.function, file: path.resolve(path.dirname(file), source),
         line: entry.originalLine + 1, column: entry.originalColumn + 1 }
       return { file, map, entry, source: entry.originalSource, frame: { ...toFrame(place, root), isInApp: true } }
-    } catch {
-      return null
-    }
+    })
   }
 
   function placeOf ({ file, line, column }: { file: string, line: number, column: number }, root: string):
@@ -114,7 +113,7 @@ export function createSourceMaps () {
 }
 
 function loadMap (file: string, root: string): SourceMap | null {
-  try {
+  return attempt(() => {
     const source = readBounded(file)
     const url = /\n\/\/[#@] sourceMappingURL=(\S+)\s*$/.exec(source.slice(source.lastIndexOf('\n//')))?.[1]
     if (url === undefined) return null
@@ -123,9 +122,7 @@ function loadMap (file: string, root: string): SourceMap | null {
     return new SourceMap(
       JSON.parse(readBounded(realPathInside(root, path.resolve(path.dirname(file), decodeURIComponent(url)))))
     )
-  } catch {
-    return null
-  }
+  })
 }
 
 /** @throws where it lies outside, also by a link */

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { attempt } from '../errors.ts'
 import type { Frame } from '../../db/crashes.ts'
 import type { Place } from './traces/trace.ts'
 
@@ -63,11 +64,7 @@ function parseSyntax ([first]: string[]) {
 
 function localPath (file: string) {
   if (!file.startsWith('file:')) return file
-  try {
-    return fileURLToPath(file.replace(/[?#].*$/, ''))
-  } catch {
-    return file
-  }
+  return attempt(() => fileURLToPath(file.replace(/[?#].*$/, '')), file)
 }
 
 /** @returns the path from there, if it is below */

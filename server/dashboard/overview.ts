@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import { formatCount, formatLatency, formatPercent } from '../../public/format.ts'
 import { BLAMED_CAUSES, FAULTS } from '../causes.ts'
 import { appNodeVersion, judgeNodes, nodesInUse } from '../doctor/node-lines.ts'
@@ -117,12 +118,9 @@ function toHealth ({ reasons, ...health }: Health) {
 
 /** The live page works without the history. */
 function readPast (history: History) {
-  try {
-    return { isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null,
-      events: readWholeFolds(history, { type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items }
-  } catch {
-    return UNAVAILABLE
-  }
+  return attempt(() => ({ isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null,
+    events: readWholeFolds(history, { type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items })
+  ) ?? UNAVAILABLE
 }
 
 /**
@@ -236,16 +234,14 @@ function besideInRequests (last: RolloutView['comparison'], strategy: RolloutVie
 }
 
 function crashesOfOld (history: Pick<History, 'page'> | undefined, { from, startedAt }: RolloutView): number | null {
-  try {
+  // The rest of the card is still needed.
+  return attempt(() => {
     const ended = BLAMED_CAUSES.map((cause) =>
       history?.page({ type: ['worker.exited'], cause, release: from, since: Date.parse(startedAt), limit: MAX_COUNTED })
         .items.length
     )
     return ended.reduce((total: number | null, each) => total === null || each === undefined ? null : total + each, 0)
-  } catch {
-    // The rest of the card is still needed.
-    return null
-  }
+  })
 }
 
 const countOrNone = (value: number | null) => value === null ? '–' : formatCount(value)

@@ -10,7 +10,8 @@ import { firstLine } from './readable-text.ts'
 import { workerUrlOf } from './worker-url.ts'
 import type { Powers } from './powers.ts'
 import type { History } from '../../db/history.ts'
-import type { ReleaseView, Status, WorkerRow } from '../deck.ts'
+import type { Status, WorkerRow } from '../deck.ts'
+import type { KeptRelease } from '../api/shapes.ts'
 
 /** The command palette finds every page that the viewer may open, and every action that they may do. */
 type Deck = Pick<import('../deck.ts').Deck,
@@ -130,7 +131,7 @@ function toCrash (group: ReturnType<Deck['crashes']['page']>['items'][number]): 
     href: `/crashes/${group.id}` }
 }
 
-function toRelease ({ id, note, git, package: itsPackage }: ReleaseView): Item {
+function toRelease ({ id, note, git, package: itsPackage }: KeptRelease): Item {
   const hint = [git?.commit && formatCommit(git.commit), itsPackage?.version, note].filter(Boolean).join(' ')
   return { group: 'Release', icon: 'package', label: `Release ${id}`, hint: firstLine(hint, MAX_LABEL_CHARS),
     href: `/releases/${id}` }

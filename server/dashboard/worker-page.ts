@@ -1,7 +1,7 @@
 import { ID } from '../config/id.ts'
 import { FAULTS, isOfDebugger, isOneOf } from '../causes.ts'
 import { lookIntoProfile } from '../diagnostics/api.ts'
-import { DeckError } from '../errors.ts'
+import { DeckError, onRefusal } from '../errors.ts'
 import { capitalised } from '../../public/format.ts'
 import { withoutWorker } from '../crashes/page-kinds.ts'
 import { newestMark } from '../vitals/page-chart-news.ts'
@@ -61,12 +61,9 @@ function withoutDebugger<T extends { lines: Line[] }> (output: T): T {
 }
 
 async function busiestOf (profile: Diagnostic, { deck, id, params }: Asked) {
-  try {
-    return toShownProfile(await lookIntoProfile(deck, profile, profile.actor), `/workers/${id}`, params)
-  } catch (error) {
-    if (error instanceof DeckError) return { problem: error.message, functions: [], flame: null }
-    throw error
-  }
+  return await lookIntoProfile(deck, profile, profile.actor).then((looked) =>
+    toShownProfile(looked, `/workers/${id}`, params)
+  ).catch(onRefusal(({ message }) => ({ problem: message, functions: [], flame: null })))
 }
 
 /** @returns null once it has ended */

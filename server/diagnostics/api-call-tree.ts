@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import { readable } from '../../public/readable-text.ts'
 import { createMergedProfile, keyOf, type CallFrame } from './merged-profile.ts'
 
@@ -83,21 +84,14 @@ function frameOf (key: string, about: Pick<Frame, 'name' | 'place' | 'path' | 'o
 function describeFrame ({ functionName, url, lineNumber }: CallFrame,
   folder: string): Pick<Frame, 'name' | 'place' | 'path' | 'owner'>
 {
-  const file = url.startsWith('file://') ? decodePath(url.slice('file://'.length)) : url
+  const encoded = url.slice('file://'.length)
+  const file = url.startsWith('file://') ? attempt(() => decodeURIComponent(encoded), encoded) : url
   // V8 counts from 0.
   const path = file === '' || !(lineNumber >= 0) ? file : `${file}:${lineNumber + 1}`
   const place = folder !== '' && path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path
   const name = readable(functionName.slice(0, MAX_NAME_CHARS)) || '(anonymous)'
   return { name, place: readable(place.slice(-MAX_PLACE_CHARS)), path: readable(path.slice(-MAX_PLACE_CHARS)),
     owner: ownerOf(url) }
-}
-
-function decodePath (path: string) {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return path
-  }
 }
 
 function ownerOf (url: string): Frame['owner'] {

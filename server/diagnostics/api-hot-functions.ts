@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { toCallTree, type Frame } from './api-call-tree.ts'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { SOURCE } from '../crashes/api.ts'
 import { NUMBER } from '../api/fields.ts'
 import type { Diagnostic } from './diagnostics.ts'
@@ -70,14 +70,9 @@ function treeOf (profile: unknown, folder: string) {
   }
 }
 
-/** @returns empty: it is no longer known */
 export function folderOf ({ releases }: Pick<Parameters<typeof hotFunctions>[2], 'releases'>, release: string): string {
-  try {
-    return releases.get(release).path
-  } catch {
-    // Its places stay whole.
-    return ''
-  }
+  // Of a release that is no longer kept the places stay whole.
+  return attempt(() => releases.get(release).path, '')
 }
 
 function sourcesOf (functions: { path: string, owner: string, name: string, line: number | null }[],

@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs'
+import { attempt } from '../errors.ts'
 
 /**
  * A heap snapshot as V8 writes it, with what a look at it needs. An app wrote the file, so nothing in it is believed.
@@ -184,9 +185,5 @@ function createReader (fd: number) {
 /** `json`: without its quotes, perhaps cut within an escape */
 function textOf (json: string) {
   if (!json.includes('\\')) return json
-  try {
-    return JSON.parse(`"${json.replace(/\\u[\da-f]{0,3}$/i, '')}"`)
-  } catch {
-    return json
-  }
+  return attempt(() => JSON.parse(`"${json.replace(/\\u[\da-f]{0,3}$/i, '')}"`), json)
 }

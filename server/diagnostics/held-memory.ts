@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { freeMemory } from '../../workers/free-memory.ts'
-import { attempt, errorText } from '../errors.ts'
+import { attempt, errorText, succeeds } from '../errors.ts'
 import { scriptPath } from '../system/built.ts'
 import type { Holder } from './heap-holders.ts'
 import type { Supervisor } from '../cluster/supervisor.ts'
@@ -88,12 +88,8 @@ export function createHeldMemory (
   function ask (worker: number, about: { slot: number | null, release: string }) {
     if (asked !== null || looking !== null || now() < (notBefore.get(about.release) ?? -Infinity)) return
     if (supervisor.snapshot().workers.find(({ id }) => id === worker)?.runtime !== 'node') return
-    try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
-    } catch {
-      // The history tells of a disk that is full or gone.
-      return
-    }
+    // The history tells of a disk that is full or gone.
+    if (!succeeds(() => mkdirSync(folder, { recursive: true, mode: 0o700 }))) return
     notBefore.set(about.release, now() + APART_MS)
     asked = { worker, ...about }
     supervisor.tell(worker, { type: 'keep-heap', file: fileOf(worker) })
@@ -185,12 +181,10 @@ export function createHeldMemory (
 
   /** @returns of the oldest event that tells of the same */
   function firstRelease (name: string): string | null {
-    try {
+    return attempt(() => {
       const { items } = history.page({ type: 'memory.examined', limit: MAX_EARLIER })
       return items.filter(({ detail }) => detail?.holders?.[0]?.name === name).at(-1)?.release ?? null
-    } catch {
-      return null
-    }
+    })
   }
 
   function publish ({ worker, slot, release }: { worker: number, slot: number | null, release: string },

@@ -1,4 +1,5 @@
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { attempt } from '../errors.ts'
 import type { CallFrame, Node, Profile } from './merged-profile.ts'
 
 /** Puts the places of sources into a profile whose code was made from them, such as by TypeScript or a bundler. */
@@ -25,7 +26,8 @@ export function withOriginalPlaces (profile: Profile, root: string, places: Plac
   )
   const moved: Map<number, Node> = new Map()
   for (const node of ofApp) {
-    const file = fileOf(node.callFrame.url)
+    const { url } = node.callFrame
+    const file = attempt(() => url.startsWith('/') ? url : fileURLToPath(url))
     if (file === null || PACKAGE.test(file)) continue
     const key = JSON.stringify([file, node.callFrame.lineNumber, node.callFrame.columnNumber,
       node.callFrame.functionName])
@@ -53,13 +55,5 @@ export function withOriginalPlaces (profile: Profile, root: string, places: Plac
         ticks.set(place.line, (ticks.get(place.line) ?? 0) + count)
     }
     return [...ticks].map(([line, count]) => ({ line, ticks: count }))
-  }
-}
-
-function fileOf (url: string) {
-  try {
-    return url.startsWith('/') ? url : fileURLToPath(url)
-  } catch {
-    return null
   }
 }

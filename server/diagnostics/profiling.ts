@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import { attempt, succeeds } from '../errors.ts'
 import { createMergedProfile, type Profile } from './merged-profile.ts'
 import { withOriginalPlaces, type Places } from './original-places.ts'
 import type { Supervisor } from '../cluster/supervisor.ts'
@@ -102,13 +103,12 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, places, t
       (profiled.get(Number(a.id)) ?? 0) - (profiled.get(Number(b.id)) ?? 0)
     )
     if (!next) return
-    try {
+    const canWrite = succeeds(() => {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       prune(at)
-    } catch {
-      // The disk is full or gone, which the history tells: there is nowhere to write to.
-      return
-    }
+    })
+    // The disk is full or gone, which the history tells: there is nowhere to write to.
+    if (!canWrite) return
     profiled.set(Number(next.id), at)
     supervisor.tell(Number(next.id), { type: 'profile',
       file: path.join(folder, `${at}-w${next.id}-s${next.slot}-${next.release}.json.gz`), durationMs: sliceMs })
@@ -148,12 +148,9 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, places, t
 }
 
 function namesIn (folder: string): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => name)
-  } catch {
-    // There has been no slice yet.
-    return []
-  }
+  // There may have been no slice yet.
+  const entries = attempt(() => readdirSync(folder, { withFileTypes: true }), [])
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
 }
 
 function toSlice (name: string): Slice[] {

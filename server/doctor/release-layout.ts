@@ -23,7 +23,7 @@ export const checkReleaseLayout: Check = (facts) => {
 function checkInPlace (facts: Facts, files: AppFiles) {
   const { config, copyRefusal } = facts
   if (config.watch) return [finding('in-place', 'ok', 'Each change is deployed at once, as --watch asks for')]
-  const written = writtenNames(files)
+  const written = [...files.environment, ...files.data, ...files.logs]
   const shared = [...new Set([...config.releases.shared, ...written])]
   const mend = optionLine(facts, { 'releases.mode': 'folder', ...(shared.length > 0 && { 'releases.shared': shared }) })
   const isWanted = config.releases.mode === 'live' &&
@@ -109,11 +109,6 @@ function ofNoData ({ isWhole }: AppFiles, title: string) {
   return isWhole
     ? finding('unshared-files', 'ok', title)
     : finding('unshared-files', 'unknown', 'The folder was too large to look through for databases and uploads')
-}
-
-/** @returns what all releases should share */
-function writtenNames ({ environment, data, logs }: AppFiles): string[] {
-  return [...environment, ...data, ...logs]
 }
 
 function parentOf (file: string) {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { operation, type Call, type Resource } from '../api/endpoint.ts'
 import { admitStream, EVENT_STREAM, openStream, serverSentEvent, type StreamParts } from '../api/server-sent-events.ts'
 import { nextTurn } from '../api/turn.ts'
@@ -62,19 +62,11 @@ export function eventFeedResources ({ deck, history }: { deck: Pick<Deck, 'event
     if (id > after + 1) feed.write(`: events ${after + 1} to ${id - 1} are left out, read them from /api/v1/events\n\n`)
     await nextTurn()
     for (; id <= deck.events.lastId && feed.isOpen(); id++) {
-      const event = readEvent(id)
+      // While the database fails, live events are still sent.
+      const event = attempt(() => history.event(id))
       if (event) feed.send(event)
       if (feed.res.writableNeedDrain) await waitForDrain(feed.res)
       else if (id % REPLAY_SLICE === 0) await nextTurn()
-    }
-  }
-
-  // While the database fails, live events are still sent.
-  function readEvent (id: number) {
-    try {
-      return history.event(id)
-    } catch {
-      return null
     }
   }
 }

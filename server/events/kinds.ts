@@ -23,7 +23,7 @@ type EventKind = {
 }
 /** The types of events follow from the table below, so it cannot know events by their types. */
 type Seen = { cause: string | null, slot: number | null, detail: Detail | null }
-type EventType = keyof typeof ROWS
+export type EventType = keyof typeof ROWS
 
 const ROWS = { 'master.started': { icon: 'power', tone: 'info', label: 'Master started' },
   'master.waiting': { icon: 'hourglass', tone: 'warn', label: 'Slow start', inTerminal: true },

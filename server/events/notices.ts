@@ -1,4 +1,4 @@
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { sentenceOf } from './sentences.ts'
 import type { DeckEvent, EventStream } from './stream.ts'
 import type { Notice } from '../api/shapes.ts'
@@ -116,12 +116,9 @@ function endsOf ({ type, cause }: DeckEvent): readonly NoticeKind[] {
 
 /** @returns oldest first */
 function readPast (history: Past): DeckEvent[] {
-  try {
-    return QUERIES.flatMap((query) => history.page({ ...query, limit: MAX_EVENTS }).items).sort((a, b) => a.id - b.id)
-  } catch {
-    // The master starts without a history too.
-    return []
-  }
+  // The master starts without a history too.
+  const all = attempt(() => QUERIES.flatMap((query) => history.page({ ...query, limit: MAX_EVENTS }).items), [])
+  return all.sort((a, b) => a.id - b.id)
 }
 
 /** An operator who aborts a rollout needs no notice. `event`: its detail is the rollout. */

@@ -1,7 +1,7 @@
 import { z, type ZodObject, type ZodRawShape } from 'zod'
 import { eventFilters } from '../api/filters.ts'
 import { parseFields } from '../api/input.ts'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { EVENT_TYPES, kindOf } from './kinds.ts'
 import type { EventQuery } from '../../db/event-search.ts'
 import type { History } from '../../db/history.ts'
@@ -63,9 +63,8 @@ export const HOST_TYPE_GROUPS = Object.freeze([...TYPE_GROUPS, { value: 'app.*',
   label: 'Access' }, { value: 'token.*', label: 'Tokens' }])
 
 const RANGE = z.enum(Object.keys(RANGES)).optional().describe(`one of ${Object.keys(RANGES).join(', ')}`)
-const ZONE = z.string().regex(/^[A-Za-z0-9_+/-]{1,64}$/).refine(isZone).optional().describe(
-  'a time zone such as Europe/Berlin'
-)
+const ZONE = z.string().regex(/^[A-Za-z0-9_+/-]{1,64}$/).refine((zone) => attempt(() => formatIn(zone)) !== null)
+  .optional().describe('a time zone such as Europe/Berlin')
 /** Ranges that begin with a deploy or a start of one deck, and so make no sense for several. */
 export const RANGES_OF_DECK = Object.freeze(['deploy', 'master'])
 /** Marks for callers without a cluster. */
@@ -152,15 +151,6 @@ export function toShownProblem (error: unknown): { status: number, title: string
   if (error instanceof DeckError) return { status: error.status, title: error.title, message: error.message }
   const { status, title } = new DeckError('history-unavailable', '')
   return { status, title, message: 'The cluster keeps running; this page returns once the database works.' }
-}
-
-/** Tells whether this is the name of a time zone such as Europe/Berlin */
-function isZone (zone: string): boolean {
-  try {
-    return formatIn(zone) !== null
-  } catch {
-    return false
-  }
 }
 
 /** The wall clock of a zone, as the ms since the epoch at which the clock of UTC shows the same. */

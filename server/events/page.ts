@@ -1,4 +1,4 @@
-import { DeckError } from '../errors.ts'
+import { onRefusal } from '../errors.ts'
 import { CAUSES } from '../causes.ts'
 import { formatDuration } from '../../public/format.ts'
 import { historyGaps, NO_GAPS, type Gaps } from './page-gaps.ts'
@@ -83,12 +83,7 @@ async function readTimeline ({ history }: Pick<HistoryAsked, 'history'>,
   { query, now }: ReturnType<typeof historyModel>): Promise<Timeline | null>
 {
   if (query === null) return null
-  try {
-    return await countTimeline(history, query, now)
-  } catch (error) {
-    if (error instanceof DeckError) return null
-    throw error
-  }
+  return await countTimeline(history, query, now).catch(onRefusal(() => null))
 }
 
 /** @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything */

@@ -1,4 +1,4 @@
-import { errorCode, errorText } from '../errors.ts'
+import { attempt, errorCode, errorText } from '../errors.ts'
 import { lossText, NO_LOSS, sumOf, withEvent, type Loss } from './loss.ts'
 import type { DeckEvent, EventStream } from './stream.ts'
 import type { HistoryState } from '../api/shapes.ts'
@@ -32,7 +32,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }: {
   events: EventStream,
   /** keeps the waiting events if this process ends first */
   spare?: Spare
-}, { setTimer = unrefTimer, clearTimer = clearTimeout, soon = (work) => {
+}, { setTimer = (work, ms) => setTimeout(work, ms).unref(), clearTimer = clearTimeout, soon = (work) => {
   Promise.resolve().then(work)
 }, maxBuffered = MAX_BUFFERED }: { setTimer?: (work: () => void, ms: number) => NodeJS.Timeout | number,
   clearTimer?: (timer: NodeJS.Timeout | number | undefined) => void, soon?: (work: () => void) => void,
@@ -119,11 +119,8 @@ export function createRecorder ({ history, events, spare = NO_SPARE }: {
   }
 
   function showMeanwhile (event: DeckEvent) {
-    try {
-      history.record(event)
-    } catch {
-      // The event stays in the buffer.
-    }
+    // An event that cannot be written stays in the buffer.
+    attempt(() => history.record(event))
   }
 
   function hold (event: DeckEvent) {
@@ -197,11 +194,8 @@ export function createRecorder ({ history, events, spare = NO_SPARE }: {
   }
 
   function reopen (error?: unknown) {
-    try {
-      history.reopen(error)
-    } catch {
-      // The next retry tries it again; the first reason was published.
-    }
+    // The next retry tries it again; the first reason was published.
+    attempt(() => history.reopen(error))
   }
 
   function recover () {
@@ -235,11 +229,6 @@ export function createRecorder ({ history, events, spare = NO_SPARE }: {
     }
     sweepTimer = setTimer(sweep, more ? SWEEP_PAUSE_MS : SWEEP_EVERY_MS)
   }
-}
-
-/** A timer that does not keep the process alive. */
-function unrefTimer (work: () => void, ms: number) {
-  return setTimeout(work, ms).unref()
 }
 
 function reasonOf (error: unknown) {

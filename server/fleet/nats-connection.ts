@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { DeckError, errorText } from '../errors.ts'
+import { attempt, DeckError, errorText } from '../errors.ts'
 import { makeEventStream } from './event-stream.ts'
 import { probeServers } from './server-probe.ts'
 import { isMissing, makeReplicated, natsCode } from './streams.ts'
@@ -137,11 +137,8 @@ export function createNatsConnection (
 
     /** Only members that listen at the moment get it. `subject`: below that of the fleet. */
     say (subject: string, value: unknown) {
-      try {
-        open?.connection.publish(`${open.names.subject}.${subject}`, JSON.stringify(value))
-      } catch {
-        // The connection has just been closed.
-      }
+      // The connection may just have been closed.
+      attempt(() => open?.connection.publish(`${open.names.subject}.${subject}`, JSON.stringify(value)))
     },
 
     async close () {

@@ -85,7 +85,7 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
         retryMs = RETRY_MS
         if (outcome.value > 0) continue
         if (isClosing) return
-        storeProgressIfDue()
+        if (now() - keptAt >= KEEP_EVERY_MS) storeProgress()
         await rest.until('news')
         // Whatever published the event goes first.
         await nextTurn()
@@ -106,7 +106,8 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     const page = history.outbox.after(id, PAGE)
     for (const event of page) {
       if (closed.signal.aborted || connection !== connections) break
-      if (isToldByAnother(event)) {
+      // What several hosts see, one of them writes into the history of the fleet.
+      if (event.detail?.isReporter === false) {
         told = { ...told, id: event.id, source, place: told?.place ?? null, connection }
         continue
       }
@@ -182,10 +183,6 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     return first
   }
 
-  function storeProgressIfDue () {
-    if (now() - keptAt >= KEEP_EVERY_MS) storeProgress()
-  }
-
   /** It may lag behind, as the stream knows better, but is never ahead of what was acknowledged. */
   function storeProgress () {
     if (!told || history.away !== null) return
@@ -198,11 +195,6 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
       // It is stored again in a while.
     }
   }
-}
-
-/** What several hosts see, one of them writes into the history of the fleet. */
-function isToldByAnother ({ detail }: DeckEvent) {
-  return detail?.isReporter === false
 }
 
 /** @returns JSON, without details if it is too large */

@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import { CAUSES } from '../causes.ts'
 import { OF_MEMBER, onlyOf } from '../api/ask.ts'
 import { eventFilters } from '../api/filters.ts'
@@ -80,9 +81,5 @@ function withMembers (row: Row<ShownEvent>) {
 
 /** The detail comes from another member and may hold anything. */
 function withTexts (event: Omit<FleetEvent, 'arrivedAt'>) {
-  try {
-    return toShownEvent(event)
-  } catch {
-    return toShownEvent({ ...event, detail: null })
-  }
+  return attempt(() => toShownEvent(event)) ?? toShownEvent({ ...event, detail: null })
 }

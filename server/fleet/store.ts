@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { DeckError } from '../errors.ts'
 import { ARCHIVE } from '../system/archive.ts'
@@ -36,16 +37,17 @@ const OBJECT = z.object({ name: z.string().max(1000), nuid: z.string().regex(/^[
   metadata: z.object({ actor: z.string().max(200).optional() }).optional() })
 
 export function createStore (
-  { nats, fleet, app, abandonedMs = ABANDONED_MS, wait = waitFor, now = () => performance.now() }: {
-    nats: Connection,
-    /** its name */
-    fleet: string,
-    app: string,
-    abandonedMs?: number,
-    wait?: (ms: number) => Promise<unknown>,
-    /** monotonic, ms */
-    now?: () => number
-  }
+  { nats, fleet, app, abandonedMs = ABANDONED_MS, wait = (ms) => sleep(ms, undefined, { ref: false }), now = () =>
+    performance.now() }: {
+      nats: Connection,
+      /** its name */
+      fleet: string,
+      app: string,
+      abandonedMs?: number,
+      wait?: (ms: number) => Promise<unknown>,
+      /** monotonic, ms */
+      now?: () => number
+    }
 ) {
   const bucket = `clusterdeck_${fleet}_releases`
   const stream = `OBJ_${bucket}`
@@ -61,7 +63,7 @@ export function createStore (
   return {
     /** @returns newest first @throws {DeckError} fleet-away */
     async list (): Promise<Pushed[]> {
-      return (await callOrThrow(listOwn)).map(toPushed)
+      return (await callOrThrow(listAll)).filter((stored) => stored.app === appKey(app)).map(toPushed)
     },
 
     /** @throws {DeckError} fleet-away */
@@ -82,9 +84,12 @@ export function createStore (
       try {
         const { bytes, count } = await putPieces(id, verifyDigest(source, digest))
         const pushedAt = new Date().toISOString()
-        await putAbout(digest, { name: nameOf(digest), bucket, nuid: id, size: bytes, chunks: count,
+        const about = { name: nameOf(digest), bucket, nuid: id, size: bytes, chunks: count,
           digest: `SHA-256=${base64Url(Buffer.from(digest.slice('sha256:'.length), 'hex'))}`, mtime: pushedAt,
-          options: { max_chunk_size: PIECE_BYTES }, metadata: { actor } })
+          options: { max_chunk_size: PIECE_BYTES }, metadata: { actor } }
+        await callOrThrow(({ js }) =>
+          js.publish(objectSubject(digest), JSON.stringify(about), { expect: { lastSubjectSequence: 0 } })
+        )
         await callOrThrow((open) => removeOld(open, new Set([digest, ...named]))).catch(() => {})
         return { digest, bytes, pushedAt, actor, isNew: true }
       } catch (error) {
@@ -154,11 +159,6 @@ export function createStore (
       : null
   }
 
-  /** @returns newest first */
-  async function listOwn (open: Open): Promise<Stored[]> {
-    return (await listAll(open)).filter((stored) => stored.app === appKey(app))
-  }
-
   /** @returns of all apps, newest first */
   async function listAll ({ manager }: Open): Promise<Stored[]> {
     if (!await streamExists(manager, stream)) return []
@@ -193,12 +193,6 @@ export function createStore (
       count++
     }
     return { bytes, count }
-  }
-
-  async function putAbout (digest: string, object: object) {
-    await callOrThrow(({ js }) =>
-      js.publish(objectSubject(digest), JSON.stringify(object), { expect: { lastSubjectSequence: 0 } })
-    )
   }
 
   /** `seq`: the first that it may be */
@@ -290,10 +284,4 @@ function base64Url (bytes: Buffer) {
 
 function toPushed ({ digest, bytes, pushedAt, actor }: Stored): Pushed {
   return { digest, bytes, pushedAt, actor }
-}
-
-function waitFor (ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref()
-  })
 }

@@ -1,13 +1,10 @@
 import { z } from 'zod'
+import { attempt } from '../errors.ts'
 
 /** `read`: parses the JSON. Returns null: it has another shape. */
 export function parseUntrusted<S extends z.ZodType> (schema: S, read: () => unknown): z.infer<S> | null {
-  try {
-    return schema.safeParse(read()).data ?? null
-  } catch {
-    // It is no text, no JSON, or too deep for the stack.
-    return null
-  }
+  // It is no text, no JSON, or too deep for the stack.
+  return attempt(() => schema.safeParse(read()).data ?? null)
 }
 
 export function textUpTo (chars: number) {

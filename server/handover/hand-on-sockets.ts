@@ -13,13 +13,11 @@ const FIRST_FD = 4
 // Without it nothing would keep this process until then.
 process.channel?.ref()
 process.argv.slice(2).forEach((kind, index) =>
-  process.send?.({ index }, open(kind, FIRST_FD + index), undefined, noteFailure)
+  process.send?.({ index }, open(kind, FIRST_FD + index), undefined, (error) => {
+    // The other end has gone.
+    if (error) process.exitCode = 1
+  })
 )
-
-/** The other end has gone. */
-function noteFailure (error: Error | null) {
-  if (error) process.exitCode = 1
-}
 
 function open (kind: string, fd: number) {
   const handle = kind === 'datagram'

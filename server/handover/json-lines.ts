@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import type { Socket } from 'node:net'
 
 export type JsonLines = ReturnType<typeof createJsonLines>
@@ -55,10 +56,8 @@ export function createJsonLines (connection: Socket) {
 
 /** Null: it is no message */
 function parse (line: string): Message | null {
-  try {
+  return attempt(() => {
     const message = JSON.parse(line)
     return typeof message?.type === 'string' ? message : null
-  } catch {
-    return null
-  }
+  })
 }

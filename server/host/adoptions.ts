@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
@@ -127,7 +128,8 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
     const handles = new Map()
     const { sockets: listed } = expect(SOCKET_LIST, await line.next())
     if (listed.length > 0) {
-      const received = await receiveSockets(await connectionTo(sockets), listed.map(({ kind }) => kind))
+      const [connection] = await once(sockets, 'connection')
+      const received = await receiveSockets(connection, listed.map(({ kind }) => kind))
       listed.forEach(({ key, data }, index) => handles.set(key, { handle: received[index], data: data ?? undefined }))
     }
     // Else it has failed meanwhile, as the deck has taken too long.
@@ -205,11 +207,5 @@ async function listen (server: net.Server, file: string) {
   await new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(file, () => resolve(null))
-  })
-}
-
-async function connectionTo (server: net.Server): Promise<net.Socket> {
-  return await new Promise((resolve) => {
-    server.once('connection', resolve)
   })
 }

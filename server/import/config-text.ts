@@ -31,9 +31,11 @@ export function configText ({ apps, foreign, items }: Conversion,
 
 function appText ({ settings, items, notes }: App, indent: string, said: Set<string>) {
   const isNew = (text: string) => !said.has(text) && Boolean(said.add(text))
-  const options = [...settings].toSorted(byPlace).map(([name, value]) => ({ path: name.split('.'), value,
-    notes: notesOf(name, items, notes).filter(isNew) })
-  )
+  const options = [...settings].toSorted(([one], [other]) => placeOf(one) - placeOf(other)).map(([name, value]) => ({
+    path: name.split('.'),
+    value,
+    notes: notesOf(name, items, notes).filter(isNew)
+  }))
   const left = items.filter(({ fate }) => fate === 'left out')
   const first = left.filter(({ key, note }) => isNew(`${key}: ${note}`))
   const again = left.filter((item) => !first.includes(item)).map(({ key }) => key)
@@ -69,11 +71,6 @@ function groupText (fields: { path: string[], value: unknown, notes: string[] }[
     return [...notes.map((note) => commentLines(note, indent, '  ')),
       `${indent}${head}: ${literalOf(value, indent)}${end}`].join('\n')
   }).join('\n')
-}
-
-/** Sorts options as the schema lists them. */
-function byPlace ([one]: [string, unknown], [other]: [string, unknown]) {
-  return placeOf(one) - placeOf(other)
 }
 
 function placeOf (name: string) {

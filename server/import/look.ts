@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 import { foldersUpwards, headOf, isExecutable } from '../launch/packages.ts'
 import type { Sight } from './program.ts'
 
@@ -25,19 +26,11 @@ function commandFile (name: string, cwd: string, searched: string) {
 }
 
 function runnerOf (file: string): 'node' | 'other' {
-  const head = headOrNone(file)
+  // EACCES: the user who starts it may read it.
+  const head = attempt(() => headOf(file), '')
   if (/\.([cm]?[jt]s|[jt]sx)$/.test(file) || NODE_LINE.test(head)) return 'node'
   if (head.startsWith('#!')) return SHIM.test(head) ? 'node' : 'other'
   return head.includes('\0') ? 'other' : 'node'
-}
-
-function headOrNone (file: string) {
-  try {
-    return headOf(file)
-  } catch {
-    // EACCES: the user who starts it may read it.
-    return ''
-  }
 }
 
 function isFile (file: string) {
@@ -45,10 +38,6 @@ function isFile (file: string) {
 }
 
 function statOf (file: string) {
-  try {
-    return statSync(file, { throwIfNoEntry: false })
-  } catch {
-    // ENAMETOOLONG, EACCES, a NUL: then it is not found.
-    return undefined
-  }
+  // ENAMETOOLONG, EACCES, a NUL: then it is not found.
+  return attempt(() => statSync(file, { throwIfNoEntry: false }))
 }

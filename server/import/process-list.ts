@@ -44,14 +44,10 @@ export function appsOfList (list: unknown[], ownEnv: Record<string, string | und
 
 /** @returns what it has of the processes of each app; `pm_pid`: the number of the process */
 export function groupsOf (list: unknown[]): Record<string, unknown>[][] {
-  const own = list.flatMap((each) =>
+  const own: Record<string, unknown>[] = list.flatMap((each) =>
     isObject(each) && isObject(each.pm2_env) && !each.pm2_env.pmx_module ? [{ ...each.pm2_env, pm_pid: each.pid }] : []
   )
-  return [...Map.groupBy(own, groupOf).values()]
-}
-
-function groupOf (env: Record<string, unknown>) {
-  return JSON.stringify([env.name, env.pm_exec_path])
+  return [...Map.groupBy(own, (env) => JSON.stringify([env.name, env.pm_exec_path])).values()]
 }
 
 /** `group`: the processes of one app */

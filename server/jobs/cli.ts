@@ -20,15 +20,12 @@ const RUNS: Columns<Run> = { RUN: [true, 'id'], JOB: nameOf, STATE: 'state', STA
 const listJobs = listCommand<Job>({ path: '/jobs', textOf: tableText(JOBS, 'no jobs are configured (option jobs)') })
 const runsText = tableText(RUNS, 'no runs yet')
 
-const ACTIONS = { ls: { run: listJobs, words: 0 }, run: startJob, runs: listRuns,
+export const jobsCommand = actionsCommand('jobs', { ls: { run: listJobs, words: 0 }, run: startJob, runs: listRuns,
   end: orderFor(idOf('jobs end', 'a run'), 'POST /jobs/runs/:id/end', ({ id }: Run) => `run ${id} is told to end`),
   acknowledge: changeJob('acknowledge', ({ name }) => `the failure of ${name} is acknowledged`),
   pause: changeJob('pause', ({ name }) => `${name} is paused`),
   resume: changeJob('resume',
-    ({ name, nextAt }) => `${name} is resumed${nextAt === null ? '' : `; it runs next at ${nextAt}`}`) }
-
-export const JOB_ACTIONS: readonly string[] = Object.keys(ACTIONS)
-export const jobsCommand = actionsCommand('jobs', ACTIONS, listJobs)
+    ({ name, nextAt }) => `${name} is resumed${nextAt === null ? '' : `; it runs next at ${nextAt}`}`) }, listJobs)
 
 function changeJob (action: string, sentence: (job: Job) => string) {
   return orderFor((name) => checkedName(action, name), `POST /jobs/:id/${action}`, sentence)

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import { errorCode, errorText } from '../errors.ts'
+import { errorText, unless } from '../errors.ts'
 
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
 
@@ -57,7 +57,9 @@ export function createJobLogs ({ folder, limits, onError = () => {} }: {
 
       function rotate () {
         const older = (n: number) => n === 0 ? file : `${file}.${n}`
-        for (let n = limits().maxFiles - 2; n >= 0; n--) rename(older(n), older(n + 1))
+        for (let n = limits().maxFiles - 2; n >= 0; n--)
+          // There may not be as many yet.
+          unless('ENOENT', () => renameSync(older(n), older(n + 1)))
         closeFile()
         fd = openFile(file, limits().maxFiles === 1 ? constants.O_TRUNC : 0)
         bytes = fstatSync(fd).size
@@ -79,14 +81,5 @@ export function createJobLogs ({ folder, limits, onError = () => {} }: {
       onError(`the output of a job could not be kept: ${errorText(error)}`)
       return undefined
     }
-  }
-}
-
-function rename (from: string, to: string) {
-  try {
-    renameSync(from, to)
-  } catch (error) {
-    // ENOENT: there are not as many yet.
-    if (errorCode(error) !== 'ENOENT') throw error
   }
 }

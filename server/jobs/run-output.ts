@@ -1,5 +1,6 @@
 import { appendFileSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 import { textIn } from '../system/proc.ts'
 
 /**
@@ -120,9 +121,5 @@ function readParts (file: string): (Part & { at: number })[] {
 
 /** Null: it was not written to its end */
 function parse (line: string): (Part & { at: number }) | null {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return null
-  }
+  return attempt(() => JSON.parse(line))
 }

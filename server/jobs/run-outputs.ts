@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 import { readableText } from '../system/one-line.ts'
 import { namesIn } from '../system/proc.ts'
 import { createRunOutput, removeOutput, type RunOutput } from './run-output.ts'
@@ -33,11 +34,8 @@ export function createRunOutputs ({ store, dataFolder, timers }: JobServices) {
 
     /** Keeps it in the history. */
     record (id: number, job: string | null, output: string) {
-      try {
-        store.keepOutput(id, job, readableText(output))
-      } catch {
-        // The history says itself that it cannot be written; the log of the job has the output.
-      }
+      // The history says itself that it cannot be written; the log of the job has the output.
+      attempt(() => store.keepOutput(id, job, readableText(output)))
     },
 
     /** Forgets that of all others. */

@@ -1,7 +1,7 @@
 import { setPriority } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { runCommand, type CommandEnd, type CommandRun } from '../cluster/command-run.ts'
-import { DeckError, errorText } from '../errors.ts'
+import { attempt, DeckError, errorText } from '../errors.ts'
 import { durationText } from '../lifecycle/duration.ts'
 import { withoutUrlSecrets } from '../system/without-url-secrets.ts'
 
@@ -122,7 +122,8 @@ export function runSteps ({ name, option, timeoutMs, maxOutputChars, steps, onSt
       if (!isQuiet) write(stream, text)
     } })
     const pid = current.identity?.pid ?? null
-    if (pid !== null) makeWay(pid)
+    // ESRCH: it has ended already. It leads a group, and has not started any other process yet.
+    if (pid !== null) attempt(() => setPriority(pid, NICENESS))
     onStep(step, pid)
     const { passed, code, signal, reason } = await current.ended
     current = null
@@ -137,14 +138,5 @@ export function runSteps ({ name, option, timeoutMs, maxOutputChars, steps, onSt
     const text = withoutUrlSecrets(written)
     output = (output + text).slice(-maxOutputChars)
     onOutput(stream, text)
-  }
-}
-
-/** `pid`: of a group's leader, which has not started any other yet */
-function makeWay (pid: number) {
-  try {
-    setPriority(pid, NICENESS)
-  } catch {
-    // ESRCH: it has ended already.
   }
 }

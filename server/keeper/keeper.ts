@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process'
-import { errorText } from '../errors.ts'
+import { attempt, errorText } from '../errors.ts'
 import { guardChannel } from '../system/channel-guard.ts'
 import { keepHeapSmall, keepYoungSmall } from '../system/heap.ts'
 import { createIpcValidation } from '../system/ipc-validation.ts'
@@ -226,7 +226,8 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   function endAll () {
     const pids = livingMasters().map(({ child }) => Number(child.pid))
     const workers = pids.flatMap((pid) => childrenOf(pid))
-    for (const pid of [...pids, ...workers, ...childrenOf(process.pid), ...programProcesses()]) endProcess(pid)
+    for (const pid of [...pids, ...workers, ...childrenOf(process.pid), ...programProcesses()])
+      attempt(() => process.kill(pid, 'SIGKILL')) // ESRCH: it has ended in between.
     ended.resolve(1)
   }
 
@@ -327,13 +328,5 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     for (const [key, { handle, data, from }] of held) {
       if (from !== master && !master?.given?.has(handle)) sendToMaster(master, { type: 'held', key, data }, handle)
     }
-  }
-}
-
-function endProcess (pid: number) {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // ESRCH: it has ended in between.
   }
 }

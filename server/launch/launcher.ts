@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { attempt } from '../errors.ts'
 
 /** A file that needs any other module of Node may listen itself, or have workers of its own. */
 const OF_LAUNCHERS = new Set(['assert', 'child_process', 'events', 'fs', 'fs/promises', 'module', 'os', 'path',
@@ -13,19 +14,11 @@ const MAX_CHARS = 64 * 1024
  * drained and ended.
  */
 export function isLauncher (file: string) {
-  const source = textOf(file)
+  // ENOENT, EACCES: whoever starts it says so.
+  const source = attempt(() => readFileSync(file, 'utf8'), '')
   if (source.length > MAX_CHARS || !STARTS_NODE.test(source)) return false
   return [...source.matchAll(IMPORTS)].every(([, required, from, imported]) => {
     const name = (required ?? from ?? imported).replace(/^node:/, '')
     return OF_LAUNCHERS.has(name)
   })
-}
-
-function textOf (file: string) {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    // ENOENT, EACCES: whoever starts it says so.
-    return ''
-  }
 }

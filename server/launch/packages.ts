@@ -1,5 +1,6 @@
 import { accessSync, closeSync, constants, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { attempt, succeeds } from '../errors.ts'
 
 const MAX_PACKAGE_BYTES = 1024 * 1024
 const HEAD_BYTES = 64 * 1024
@@ -16,13 +17,8 @@ export function isFile (file: string): boolean {
 
 /** Tells whether this user may execute it */
 export function isExecutable (file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    // EACCES.
-    return false
-  }
+  // EACCES.
+  return succeeds(() => accessSync(file, constants.X_OK))
 }
 
 /** `name`: perhaps without its extension. Returns the file as `node <name>` would find it. */
@@ -38,16 +34,14 @@ export function foldersUpwards (folder: string): string[] {
 
 /** @returns null where there is none that can be read */
 export function readPackage (folder: string): Package | null {
-  try {
+  // Without a package.json that can be read there is nothing to learn from it; the caller says what was expected.
+  return attempt(() => {
     const file = path.join(folder, 'package.json')
     if (statSync(file).size > MAX_PACKAGE_BYTES) return null
     // Editors of Windows begin a file with a byte order mark; node and npm read over it.
     const content = JSON.parse(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''))
     return typeof content === 'object' && content !== null ? { folder, content } : null
-  } catch {
-    // Without a package.json that can be read there is nothing to learn from it; the caller says what was expected.
-    return null
-  }
+  })
 }
 
 /** @returns the nearest one from here upwards */

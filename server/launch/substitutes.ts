@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 import { isFile } from './packages.ts'
 import type { Reason } from './refusal.ts'
 
@@ -114,12 +115,8 @@ function outDirOf (cwd: string): string {
 }
 
 function readJson (file: string): Nest & { projects?: Record<string, Nest> } {
-  try {
-    return JSON.parse(readText(file))
-  } catch {
-    // None, or with comments: the defaults are as good a guess as any.
-    return {}
-  }
+  // None, or with comments: the defaults are as good a guess as any.
+  return attempt(() => JSON.parse(readText(file)), {})
 }
 
 function readText (file: string) {

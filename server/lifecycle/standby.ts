@@ -88,14 +88,10 @@ export function standbyTooSlow (transition: Transition, worker: Worker) {
 
 /** `read`: the variable of its slot that its app reads while it loads */
 export function readSlot (transition: Transition, worker: Worker, { name, place }: Inputs['worker-read-slot']) {
-  if (worker.slot !== null || !canStand(worker)) return
+  if (worker.slot !== null || !['starting', 'standby'].includes(worker.state)) return
   const where = place ? ` (${place})` : ''
   giveUpStandbys(transition, worker,
     `standby worker ${worker.id} has read ${name} while it loaded${where}, and a standby worker has no slot yet`)
-}
-
-function canStand ({ state }: Worker) {
-  return state === 'starting' || state === 'standby'
 }
 
 /** `reason`: why no standby worker of this release can be used */

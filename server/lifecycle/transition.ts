@@ -1,4 +1,5 @@
 import type { Command, Fact, PoolState, Rollout, Slot, Stamp, Worker } from './state.ts'
+import type { EventType } from '../events/kinds.ts'
 
 /**
  * One transition of the reducer: a private copy of the state that the handlers write to, the commands and the events
@@ -25,11 +26,11 @@ export function beginTransition (state: PoolState, stamp: Stamp) {
       commands.push(command)
     },
 
-    emit (type: string, fields: Omit<Fact, 'type'> = {}) {
+    emit (type: EventType, fields: Omit<Fact, 'type'> = {}) {
       events.push({ type, ...fields })
     },
 
-    emitForWorker (type: string, worker: Worker, fields: Omit<Fact, 'type'> = {}) {
+    emitForWorker (type: EventType, worker: Worker, fields: Omit<Fact, 'type'> = {}) {
       const { id, slot, pid, release } = worker
       events.push({ type, worker: id, slot, pid, release, rollout: draft.rollout?.id ?? null, ...fields })
     },

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { errorCode } from '../errors.ts'
+import { attempt, errorCode, unless } from '../errors.ts'
 
 /**
  * Where the output of the workers lies, and how it is told apart.
@@ -76,12 +76,8 @@ export function headOf (folder: string, log: Log, fd: number): { base: number, s
 }
 
 export function startsOf (folder: string, log: Log): string[] {
-  try {
-    return readFileSync(startsFile(folder, log), 'utf8').split('\n')
-  } catch {
-    // ENOENT: nothing was cut off.
-    return []
-  }
+  // ENOENT: nothing was cut off.
+  return attempt(() => readFileSync(startsFile(folder, log), 'utf8').split('\n'), [])
 }
 
 /** Of each live file, as it was seen last. */
@@ -145,12 +141,7 @@ export function listParts (folder: string, { slot, stream }: Log): Part[] {
 
 /** `folder`: which somebody may have removed; the next worker makes it anew */
 function namesIn (folder: string) {
-  try {
-    return readdirSync(folder)
-  } catch (error) {
-    if (errorCode(error) !== 'ENOENT') throw error
-    return []
-  }
+  return unless('ENOENT', () => readdirSync(folder), [])
 }
 
 /** Null: it is not there */

@@ -8,7 +8,7 @@ import { createCursor, readTail, tailSync } from './reader.ts'
 import { createRotation } from './rotation.ts'
 import { createSearch, type Found, type Wanted } from './search.ts'
 import { createStamps } from './stamps.ts'
-import { errorText } from '../errors.ts'
+import { attempt, errorText } from '../errors.ts'
 import type { Config } from '../config/config.ts'
 
 export type Logs = ReturnType<typeof createLogs>
@@ -218,11 +218,8 @@ function endLine (fd: number) {
 
 /** Waits until every write to a file that has begun is over: the kernel lets them and this in one by one. */
 function writesDone (fd: number) {
-  try {
-    fchmodSync(fd, fstatSync(fd).mode & 0o7777)
-  } catch {
-    // Of somebody else, who is waited for all the same before it is refused.
-  }
+  // Of somebody else, who is waited for all the same before it is refused.
+  attempt(() => fchmodSync(fd, fstatSync(fd).mode & 0o7777))
 }
 
 function endsHalf (fd: number, size: number) {

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { styleText } from 'node:util'
 import { oneLine } from '../system/one-line.ts'
 import { STREAMS, type Stream } from './log-files.ts'
-import { errorCode } from '../errors.ts'
+import { attempt, errorCode } from '../errors.ts'
 import type { createCursor } from './reader.ts'
 
 type Cursor = ReturnType<typeof createCursor>
@@ -140,14 +140,12 @@ export function createMirror ({ folder, streams, cursor, slots }: {
   }
 
   function takePositions () {
-    try {
+    // ENOENT: the master before did not mirror, or has not handed over.
+    return attempt(() => {
       const positions = JSON.parse(readFileSync(positionsFile, 'utf8'))
       rmSync(positionsFile, { force: true })
       return Object(positions)
-    } catch {
-      // ENOENT: the master before did not mirror, or has not handed over.
-      return {}
-    }
+    }, {})
   }
 }
 

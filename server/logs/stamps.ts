@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { endOf, listParts, liveFile, stampsFile, type Log } from './log-files.ts'
-import { errorCode } from '../errors.ts'
+import { unless } from '../errors.ts'
 
 /**
  * When the bytes of a log have arrived: workers write without a time, so the master notes now and then how long a log
@@ -146,12 +146,7 @@ function timesOf (records: ArrayLike<number>) {
 
 /** Null: it is not there */
 function readRecords (file: string): Float64Array | null {
-  try {
-    return toNumbers(readFileSync(file))
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return null
-    throw error
-  }
+  return unless('ENOENT', () => toNumbers(readFileSync(file)))
 }
 
 function toNumbers (bytes: Buffer) {

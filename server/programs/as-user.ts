@@ -2,7 +2,7 @@
 // is read or run before, and execve(2) leaves nothing of root's in its memory.
 import { accessSync, constants, readFileSync } from 'node:fs'
 import os from 'node:os'
-import { errorText } from '../errors.ts'
+import { attempt, errorText } from '../errors.ts'
 import { loadPosix } from '../system/posix.ts'
 
 /** Its standard streams, and the two of the line to root. */
@@ -42,11 +42,9 @@ function execute (): string {
 }
 
 function placeOfUser (): Record<string, string> {
-  try {
+  // ENOENT: no passwd knows this user.
+  return attempt(() => {
     const { username, homedir, shell } = os.userInfo()
     return { HOME: homedir, USER: username, LOGNAME: username, SHELL: shell ?? '/bin/sh' }
-  } catch {
-    // ENOENT: no passwd knows this user.
-    return { HOME: '' }
-  }
+  }, { HOME: '' })
 }

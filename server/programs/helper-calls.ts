@@ -1,16 +1,14 @@
 import { bindOnce } from '../system/native.ts'
+import { SOL_SOCKET, POLLIN, MAX_ADDRESS_BYTES } from '../system/socket-numbers.ts'
 
 export type HelperCalls = NonNullable<ReturnType<typeof loadHelperCalls>>
 
 // poll.h, fcntl.h, sys/epoll.h, sys/mman.h, sys/socket.h
-const POLLIN = 1
 const EPOLL_CTL_ADD = 1
 const MFD_CLOEXEC = 1
 const F_GETFD = 1
-const SOL_SOCKET = 1
 const SO_LINGER = 13
 const MAX_OPTION_BYTES = 64
-const MAX_ADDRESS_BYTES = 128
 const MAX_READ_BYTES = 4096
 
 /** Calls of the system that the call helper alone needs: for it is a process of its own, and may wait. */

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 
 const HEAD_BYTES = 256
 const MAX_WORDS = 50
@@ -44,7 +45,7 @@ export function crlfHint (words: readonly string[], cwd: string): string | null 
 
 /** Null: it is no file, is not there, or may not be read */
 function headOf (file: string): string | null {
-  try {
+  return attempt(() => {
     // A pipe would be waited for, and to open a device may do something.
     if (!statSync(file).isFile()) return null
     const descriptor = openSync(file, 'r')
@@ -54,7 +55,5 @@ function headOf (file: string): string | null {
     } finally {
       closeSync(descriptor)
     }
-  } catch {
-    return null
-  }
+  })
 }

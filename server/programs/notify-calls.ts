@@ -1,6 +1,8 @@
 import { bindOnce } from '../system/native.ts'
 import { unixAddress } from '../system/posix.ts'
 import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from './socket-message.ts'
+import { AF_UNIX, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_CLOEXEC, SOL_SOCKET, SCM_RIGHTS,
+  MSG_CMSG_CLOEXEC } from '../system/socket-numbers.ts'
 
 /** `pid`: of its sender, as the kernel knows it; 0: it is none of this machine */
 export type Datagram = { text: string, pid: number }
@@ -8,15 +10,8 @@ export type Datagram = { text: string, pid: number }
 export type Close = (fd: number) => void
 
 // sys/socket.h
-const AF_UNIX = 1
-const SOCK_DGRAM = 2
-const SOCK_NONBLOCK = 0o4000
-const SOCK_CLOEXEC = 0o2000000
-const SOL_SOCKET = 1
 const SO_PASSCRED = 16
-const SCM_RIGHTS = 1
 const SCM_CREDENTIALS = 2
-const MSG_CMSG_CLOEXEC = 0x40000000
 /** The longest that systemd takes. */
 const MAX_TEXT_BYTES = 4096
 /** For the sender's credentials and some descriptors; the kernel closes what has no room. */

@@ -1,11 +1,9 @@
 import { loadHelperCalls, type HelperCalls } from './helper-calls.ts'
+import { SOL_SOCKET, IPPROTO_TCP, IPPROTO_IPV6 } from '../system/socket-numbers.ts'
 import type { BindOptions } from '../../workers/protocol.ts'
 
 // asm-generic/socket.h, linux/in.h, linux/in6.h, linux/tcp.h, linux/udp.h
-const SOL_SOCKET = 1
 const IPPROTO_IP = 0
-const IPPROTO_IPV6 = 41
-const IPPROTO_TCP = 6
 const IPPROTO_UDP = 17
 const SO_TYPE = 3
 const SO_SNDBUF = 7

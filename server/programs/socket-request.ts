@@ -1,19 +1,13 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 import { isUdp, type SocketQuery } from '../../workers/protocol.ts'
 import { socketAt, textIn } from '../system/proc.ts'
 import { loadHelperCalls } from './helper-calls.ts'
+import { AF_UNIX, AF_INET, AF_INET6, O_NONBLOCK, O_CLOEXEC, MAX_ADDRESS_BYTES } from '../system/socket-numbers.ts'
 import type { SystemCalls } from './system-calls.ts'
 
-// sys/socket.h, fcntl.h
-const AF_UNIX = 1
-const AF_INET = 2
-const AF_INET6 = 10
-const O_NONBLOCK = 0o4000
-const O_CLOEXEC = 0o2000000
-/** The longest address of any family: struct sockaddr_storage. */
-const MAX_ADDRESS_BYTES = 128
 const USUAL_PATH_BYTES = 256
 const PAGE_BYTES = 4096
 /** PATH_MAX. */
@@ -53,17 +47,15 @@ function readMemory (thread: number, address: bigint, count: number): Buffer {
   const read = loadHelperCalls()?.memoryOf(thread, address, count)
   if (read) return read
   const bytes = Buffer.allocUnsafe(count)
-  try {
+  // It may have ended, or may not be looked into.
+  return attempt(() => {
     const memory = openSync(`/proc/${thread}/mem`, 'r')
     try {
       return bytes.subarray(0, readSync(memory, bytes, 0, count, address))
     } finally {
       closeSync(memory)
     }
-  } catch {
-    // It has ended, or may not be looked into.
-    return Buffer.alloc(0)
-  }
+  }, Buffer.alloc(0))
 }
 
 /** @returns the process that it is of */

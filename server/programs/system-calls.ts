@@ -2,6 +2,8 @@ import { constants, release } from 'node:os'
 import { bindOnce, type Koffi } from '../system/native.ts'
 import { loadPosix, toFilter, type Instruction } from '../system/posix.ts'
 import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from './socket-message.ts'
+import { AF_UNIX, SOCK_CLOEXEC, SOL_SOCKET, SO_REUSEPORT, SO_ACCEPTCONN, SCM_RIGHTS, MSG_DONTWAIT, MSG_NOSIGNAL,
+  MSG_CMSG_CLOEXEC, O_NONBLOCK, O_CLOEXEC, MAX_ADDRESS_BYTES } from '../system/socket-numbers.ts'
 
 export type SystemCalls = NonNullable<ReturnType<typeof loadSystemCalls>>
 /** of a call that waits for its answer */
@@ -55,24 +57,11 @@ const AT_REMOVEDIR = 0x200
 const F_DUPFD = 0
 const F_GETFL = 3
 const F_SETFL = 4
-const O_NONBLOCK = 0o4000
-const AF_UNIX = 1
 const SOCK_SEQPACKET = 5
-const SOCK_CLOEXEC = 0o2000000
-const SOL_SOCKET = 1
-const SO_REUSEPORT = 15
-const SO_ACCEPTCONN = 30
-/** struct sockaddr_storage. */
-const MAX_ADDRESS_BYTES = 128
-const SCM_RIGHTS = 1
-const MSG_DONTWAIT = 0x40
-const MSG_NOSIGNAL = 0x4000
 /** The longest message between the master and the call helper. */
 const MAX_MESSAGE_BYTES = 65_536
-const MSG_CMSG_CLOEXEC = 0x40000000
 /** The size of a struct cmsghdr with one descriptor. */
 const CONTROL_BYTES = 24
-const O_CLOEXEC = 0o2000000
 const { EACCES, EINTR, EINVAL, ENOENT, ENOPROTOOPT, EPERM } = constants.errno
 
 /**

@@ -7,7 +7,7 @@ import { KEPT_RELEASE, PREVIEW, type KeptRelease } from '../api/shapes.ts'
 import { isNewer } from '../config/release-id.ts'
 import { median, readVitals, shortNumber } from '../vitals/api.ts'
 import { parseRelease, RELEASE_PARAMETER } from './api.ts'
-import type { Deck, ReleaseView } from '../deck.ts'
+import type { Deck } from '../deck.ts'
 
 /** Two releases side by side: what differs in them, and how their workers were. */
 export type Comparison = z.infer<typeof COMPARISON>
@@ -55,25 +55,25 @@ export async function compareReleases (deck: Source, { from, to: id }: { from?: 
   const before = deck.releases.get(from ?? expectBase(deck, to))
   const differences = await deck.releases.compare(before.id, id, { withFiles: seesFiles })
   const served = deck.releases.list({ limit: COMPARABLE }).items.flatMap(({ servedAt }) => servedAt ?? []).sort()
-  const figures = (release: ReleaseView, atEnd: boolean) =>
+  const figures = (release: KeptRelease, atEnd: boolean) =>
     attempt(() => figuresOf(deck, release, { served, now, atEnd }))
   return { from: before, to, ...differences, figures: { from: figures(before, true), to: figures(to, false) } }
 }
 
 /** @throws {DeckError} not-found */
-function expectBase (deck: Source, to: ReleaseView): string {
+function expectBase (deck: Source, to: KeptRelease): string {
   const base = knownBase(deck, to)
   if (base === null) throw new DeckError('not-found', `No release from before ${to.id} is kept: name one as "from"`)
   return base
 }
 
 /** @returns what a release is compared with: the one before it, else the one that runs */
-export function baseOf (deck: Pick<Deck, 'snapshot' | 'releases'>, release: ReleaseView): string {
+export function baseOf (deck: Pick<Deck, 'snapshot' | 'releases'>, release: KeptRelease): string {
   return knownBase(deck, release) ?? deck.snapshot().release.id
 }
 
 /** Null: it is the first one that is kept */
-export function knownBase ({ releases }: Pick<Deck, 'releases'>, { id, changed }: ReleaseView): string | null {
+export function knownBase ({ releases }: Pick<Deck, 'releases'>, { id, changed }: KeptRelease): string | null {
   // A list looks at the files of all of its releases.
   const before = changed && attempt(() => releases.get(changed.from))
   if (before) return before.id

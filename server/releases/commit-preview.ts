@@ -5,7 +5,7 @@ import { commitsBetween } from './commits.ts'
 import { describePackage } from './description.ts'
 import { refuseSubmodules, type Exec } from './git-export.ts'
 import { inRelease, limitOf } from './git-releases.ts'
-import { attempt, describe, DEPLOY_HOOKS, unknownPreview, type Preview, type Refuse } from './previews.ts'
+import { unlessRefused, describe, DEPLOY_HOOKS, unknownPreview, type Preview, type Refuse } from './previews.ts'
 import { parsePackage } from './resolve.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { Build } from './build-commands.ts'
@@ -28,20 +28,20 @@ export function createCommitPreview (stock: Stock, { commits, maker, launches: {
   return async function previewCommit ({ git, isGuessAccepted = false }: { git: string, isGuessAccepted?: boolean },
     refuse: Refuse, runAside: RunAside): Promise<Preview>
   {
-    const where = await attempt(refuse, () => commits.where())
+    const where = await unlessRefused(refuse, () => commits.where())
     if (!where) return unknownPreview()
     const { config, spec, home } = where
     const compared = { now: config, deployed: latest().config }
-    await attempt(refuse, () => folders.checkShared({ shared: config.releases.shared, home }))
-    await attempt(refuse, () => maker.checkLeftBehind(spec, home))
-    const seen = await attempt(refuse, () => find(git, where, runAside))
+    await unlessRefused(refuse, () => folders.checkShared({ shared: config.releases.shared, home }))
+    await unlessRefused(refuse, () => maker.checkLeftBehind(spec, home))
+    const seen = await unlessRefused(refuse, () => find(git, where, runAside))
     if (!seen) return { ...unknownPreview(), config: compared }
     const files = await seen.tree.files()
-    await attempt(refuse, async () => refuseSubmodules(files ?? []))
-    const how = await attempt(refuse, async () => ({ build: await commits.buildOf(seen, where) }))
+    await unlessRefused(refuse, async () => refuseSubmodules(files ?? []))
+    const how = await unlessRefused(refuse, async () => ({ build: await commits.buildOf(seen, where) }))
     const build = how?.build ?? null
-    await attempt(refuse, async () => commits.checkGuess(build, isGuessAccepted))
-    const same = how && await attempt(refuse, () => commits.findSame(commits.stampOf(seen, build, where)))
+    await unlessRefused(refuse, async () => commits.checkGuess(build, isGuessAccepted))
+    const same = how && await unlessRefused(refuse, () => commits.findSame(commits.stampOf(seen, build, where)))
     const next = same?.item.release ?? await draftOf(seen, build, where)
     const running = stock.running()
     return {
@@ -49,7 +49,7 @@ export function createCommitPreview (stock: Stock, { commits, maker, launches: {
         nodeOptions: config.execArgv.length, hooks: DEPLOY_HOOKS.filter((name) => config.hooks[name] !== undefined) },
       build: same || !build
         ? null
-        : { text: buildText(build), isGuess: build.isGuess,
+        : { text: build.isGuess ? build.text : (build.command ?? []).join(' '), isGuess: build.isGuess,
           packages: build.install && await packagesOf(build, seen, { names: files?.map(({ name }) =>
             name
           ) ?? null, nodeVersion: config.appNode?.version ?? process.versions.node }) },
@@ -103,8 +103,4 @@ export function createCommitPreview (stock: Stock, { commits, maker, launches: {
 /** Null: not known, as the release that runs is not just a commit of the repository */
 async function filesSince ({ git }: Release, { tree }: Look): ReturnType<Look['tree']['since']> {
   return git && git.isDirty === false ? await tree.since(git.commit) : null
-}
-
-function buildText ({ isGuess, text, command }: Build) {
-  return isGuess ? text : (command ?? []).join(' ')
 }

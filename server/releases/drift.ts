@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, type BigIntStats } from 'node:fs'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 
 export type Drift = ReturnType<typeof createDrift>
 
@@ -163,13 +164,11 @@ function pathsOf (files: unknown): string[] {
  * Returns null: there is no such file.
  */
 function stampOf (file: string): string | null {
-  try {
+  // EACCES, ENOTDIR, ELOOP: a worker would not find it either.
+  return attempt(() => {
     const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
     return stat?.isFile() ? toStamp(stat) : null
-  } catch {
-    // EACCES, ENOTDIR, ELOOP: a worker would not find it either.
-    return null
-  }
+  })
 }
 
 /**

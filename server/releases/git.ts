@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 import type { Differences } from './file-differences.ts'
 
 const PATIENCE_MS = 5000
@@ -40,21 +41,13 @@ const ahead: Map<string, Promise<Checkout | null>> = new Map()
  * @returns forgets it: what is asked later is to be read anew
  */
 export function readGitAhead (file: string, options?: GitOptions): () => void {
-  const place = gitPlaceAround(file)
+  // ENOENT: what needs the file says so.
+  const place = attempt(() => gitPlaceOf(path.dirname(realpathSync(file))))
   if (place === null) return () => {}
   const checkout = readCheckout(path.dirname(place), options)
   ahead.set(place, checkout)
   return () => {
     if (ahead.get(place) === checkout) ahead.delete(place)
-  }
-}
-
-function gitPlaceAround (file: string): string | null {
-  try {
-    return gitPlaceOf(path.dirname(realpathSync(file)))
-  } catch {
-    // ENOENT: what needs the file says so.
-    return null
   }
 }
 

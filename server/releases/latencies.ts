@@ -172,7 +172,7 @@ function hasShare (counts: { requests: number, slow: number }[], share: number, 
 }
 
 /** `limit`: a bucket. Returns how many answers took longer. */
-function slowIn (latency: Float64Array, limit: number): number {
+export function slowIn (latency: Float64Array, limit: number): number {
   let sum = 0
   for (let index = limit + 1; index < BUCKETS; index++) sum += latency[index]
   return sum

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { lstat, mkdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 import { hasInstallScript, type Build } from './build-commands.ts'
 import { listTree, treeDigest, type TreeEntry } from './tree.ts'
 import { addTree, UNFINISHED } from './tree-copy.ts'
@@ -126,12 +127,8 @@ function shorten (lock: string) {
 }
 
 function namesIn (folder: string) {
-  try {
-    return readdirSync(folder).filter((name) => name.startsWith(KEPT))
-  } catch {
-    // ENOENT: no release ever got a folder.
-    return []
-  }
+  // ENOENT: no release ever got a folder.
+  return attempt(() => readdirSync(folder), []).filter((name) => name.startsWith(KEPT))
 }
 
 function asLinked (entry: TreeEntry) {

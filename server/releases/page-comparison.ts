@@ -1,10 +1,11 @@
+import { attempt } from '../errors.ts'
 import { formatBytes, formatCommit, formatLatency, formatPercent, formatRate } from '../../public/format.ts'
 import { changedParts, type Changed } from '../config/changed-parts.ts'
 import { compareReleases, type Comparison } from './api-comparison.ts'
 import { crashLabels, headlineOf } from '../crashes/page-kinds.ts'
 import { firstLine } from '../dashboard/readable-text.ts'
 import type { Powers } from '../dashboard/powers.ts'
-import type { ReleaseView } from '../deck.ts'
+import type { KeptRelease } from '../api/shapes.ts'
 
 /** Two releases side by side, for an operator who is about to switch between them. */
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'vitals'>
@@ -73,20 +74,18 @@ export function changesOf (
 export function crashesOn ({ crashes }: Pick<import('../deck.ts').Deck, 'crashes'>, release: string): { id: number,
   title: string, labels: string[], lastSeenAt: string, isOpen: boolean }[] | null
 {
-  try {
-    return crashes.page({ release, limit: SHOWN_CRASHES }).items.map((group) => {
+  return attempt(() =>
+    crashes.page({ release, limit: SHOWN_CRASHES }).items.map((group) => {
       const { name, message } = headlineOf(group)
       return { id: group.id, title: firstLine([name, message].filter(Boolean).join(': '), TITLE_CHARS),
         labels: crashLabels(group), lastSeenAt: group.lastSeenAt, isOpen: group.state === 'open' }
     })
-  } catch {
-    return null
-  }
+  )
 }
 
 /** @returns only what differs */
-function factsOf (before: ReleaseView, after: ReleaseView): { name: string, before: string, after: string }[] {
-  const facts: [string, (release: ReleaseView) => string | null | undefined][] = [['Commit',
+function factsOf (before: KeptRelease, after: KeptRelease): { name: string, before: string, after: string }[] {
+  const facts: [string, (release: KeptRelease) => string | null | undefined][] = [['Commit',
     ({ git }) => git && `${formatCommit(git.commit)}${git.isDirty ? ' + changed files' : ''}`], ['Branch',
     ({ git }) => git?.branch], ['Package',
     ({ package: about }) => about && [about.name, about.version].filter(Boolean).join(' ')], ['Lock file',

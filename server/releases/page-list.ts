@@ -1,6 +1,8 @@
+import { attempt } from '../errors.ts'
 import { isNewer } from '../config/release-id.ts'
 import { changesOf } from './page-comparison.ts'
-import type { Deck, ReleaseView } from '../deck.ts'
+import type { Deck } from '../deck.ts'
+import type { KeptRelease } from '../api/shapes.ts'
 import type { Tone } from '../events/kinds.ts'
 
 /** Releases as a list shows them: the state of each, its outcome, and whether the list offers a rollback to it. */
@@ -17,21 +19,19 @@ const CHANGED: Mark = { label: 'changed in place', tone: 'warn' }
 export function offeredRelease (deck: Pick<Deck, 'releases'>, idOf: () => string, status: Status): ReturnType<
   typeof toReleaseRow
 > | null {
-  try {
+  // It may no longer be kept, and the history may not be readable.
+  return attempt(() => {
     const release = toReleaseRow(deck.releases.get(idOf()), status)
     return release.isOffered ? release : null
-  } catch {
-    // The release is no longer kept, or the history cannot be read.
-    return null
-  }
+  })
 }
 
 /** @returns the last deployed come first */
-export function releaseRows (releases: ReleaseView[], status: Status) {
+export function releaseRows (releases: KeptRelease[], status: Status) {
   return releases.toSorted((a, b) => touchedAt(b) - touchedAt(a)).map((release) => toReleaseRow(release, status))
 }
 
-export function toReleaseRow (release: ReleaseView, status: Status) {
+export function toReleaseRow (release: KeptRelease, status: Status) {
   const isCurrent = release.id === status.release.id
   const isRolledBack = release.setback?.outcome === 'rolled-back'
   const wasDeployed = release.servedAt !== null || release.outcome !== null
@@ -54,7 +54,7 @@ export function toReleaseRow (release: ReleaseView, status: Status) {
   }
 }
 
-function currentMarks ({ id, isLastGood, changedInPlace }: ReleaseView, { release, rollout }: Status): Mark[] {
+function currentMarks ({ id, isLastGood, changedInPlace }: KeptRelease, { release, rollout }: Status): Mark[] {
   if (id === release.id) return [{ label: 'runs now', tone: 'ok' }]
   if (id === rollout?.to) {
     if (rollout.state === 'rolling-back') return [{ label: 'rolling back', tone: 'warn' }]
@@ -63,16 +63,16 @@ function currentMarks ({ id, isLastGood, changedInPlace }: ReleaseView, { releas
   return isLastGood && changedInPlace?.kind !== 'code' ? [{ label: 'last good', tone: 'idle' }] : []
 }
 
-function hasOtherFiles ({ changedInPlace }: ReleaseView) {
+function hasOtherFiles ({ changedInPlace }: KeptRelease) {
   return changedInPlace !== null && changedInPlace.kind !== 'unknown'
 }
 
-function changedText ({ kind, message }: NonNullable<ReleaseView['changedInPlace']>, isCurrent: boolean) {
+function changedText ({ kind, message }: NonNullable<KeptRelease['changedInPlace']>, isCurrent: boolean) {
   if (kind !== 'code') return `${message}.`
   return `${isCurrent ? 'New workers run other code' : 'It cannot come back'}: ${message}.`
 }
 
-function pastMarks ({ outcome, setback, inUse }: ReleaseView): Mark[] {
+function pastMarks ({ outcome, setback, inUse }: KeptRelease): Mark[] {
   if (setback?.outcome === 'rolled-back') {
     const isByGuard = setback.actor === 'guard'
     return [{ label: isByGuard ? 'rolled back by the guard' : 'rolled back', tone: isByGuard ? 'bad' : 'warn' }]
@@ -82,7 +82,7 @@ function pastMarks ({ outcome, setback, inUse }: ReleaseView): Mark[] {
   return mark ? [mark] : []
 }
 
-function warningOf ({ outcome, rollout, actor, reason }: NonNullable<ReleaseView['setback']>) {
+function warningOf ({ outcome, rollout, actor, reason }: NonNullable<KeptRelease['setback']>) {
   const why = reason ? `: ${reason}` : ''
   if (outcome === 'rolled-back') {
     return { rollout, text: `Rolled back by ${actor === 'guard' ? 'the guard' : actor}${why}`,
@@ -92,6 +92,6 @@ function warningOf ({ outcome, rollout, actor, reason }: NonNullable<ReleaseView
 }
 
 /** @returns when it was last deployed, wall time, ms */
-function touchedAt ({ deployedAt, createdAt }: ReleaseView): number {
+function touchedAt ({ deployedAt, createdAt }: KeptRelease): number {
   return Date.parse(deployedAt ?? createdAt)
 }

@@ -12,7 +12,8 @@ import { firstLine } from '../dashboard/readable-text.ts'
 import { offeredRelease, toReleaseRow } from './page-list.ts'
 import type { RolloutView } from '../lifecycle/rollout/record.ts'
 import type { Powers } from '../dashboard/powers.ts'
-import type { ReleaseView, Status } from '../deck.ts'
+import type { Status } from '../deck.ts'
+import type { KeptRelease } from '../api/shapes.ts'
 import type { Tone } from '../events/kinds.ts'
 
 const COMPARABLE = 100
@@ -157,7 +158,7 @@ function picksOf (params: URLSearchParams): { from: string, to: string } | null 
 }
 
 /** The choices of two releases to compare. */
-function pickerOf (releases: ReleaseView[],
+function pickerOf (releases: KeptRelease[],
   { from, to }: { from?: string, to?: string } = {}
 ): { from: string | undefined, to: string | undefined, choices: { id: string, label: string }[] } {
   const choices = releases.map(({ id, git, package: about, note }) => ({ id,

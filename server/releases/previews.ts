@@ -1,4 +1,4 @@
-import { DeckError } from '../errors.ts'
+import { DeckError, onRefusal } from '../errors.ts'
 import { changesBetween } from './changes.ts'
 import { commitsBetween } from './commits.ts'
 import { differencesBetween, partsLeftOut, type Differences } from './file-differences.ts'
@@ -27,13 +27,13 @@ export function createPreviews ({ catalogue, manifests, dataDir, inherited, runn
   return {
     /** `wanted`: as for a deploy; `refuse`: takes each refusal of the deploy */
     async ofDeploy ({ path }: { path?: string }, refuse: Refuse): Promise<Preview> {
-      const spec = await attempt(refuse, () => readSpec(path))
+      const spec = await unlessRefused(refuse, () => readSpec(path))
       if (!spec) return unknownPreview()
       const config = { now: spec.config, deployed: latest().config }
-      const drafted = await attempt(refuse, () => maker.draft(spec, path))
+      const drafted = await unlessRefused(refuse, () => maker.draft(spec, path))
       if (!drafted) return { ...unknownPreview(), config }
       const { copy, place, found, about, same, changed } = drafted
-      if (copy) await attempt(refuse, () => maker.checkWritten(spec, place.folder))
+      if (copy) await unlessRefused(refuse, () => maker.checkWritten(spec, place.folder))
       const { args, execArgv, hooks } = spec.config
       const running = findRunning()?.release
       const next = { ...about, source: about.source ?? null, path: place.folder, createdAt: new Date().toISOString() }
@@ -56,11 +56,11 @@ export function createPreviews ({ catalogue, manifests, dataDir, inherited, runn
     /** `id`: null: there is none, which is refused already */
     async ofRollback (id: string | null, refuse: Refuse): Promise<Preview> {
       if (id === null) return unknownPreview()
-      const item = await attempt(refuse, async () => catalogue.mustFind(id))
+      const item = await unlessRefused(refuse, async () => catalogue.mustFind(id))
       if (!item) return unknownPreview()
       const { release } = item
-      await attempt(refuse, async () => returns.checkReturn(id))
-      await attempt(refuse, () => returns.checkThere(release))
+      await unlessRefused(refuse, async () => returns.checkReturn(id))
+      await unlessRefused(refuse, () => returns.checkThere(release))
       const running = findRunning()
       const isElsewhere = running && running.release.path !== release.path
       const [commits, files] = running
@@ -111,12 +111,9 @@ function warningsOf ({ id, mode, path }: Release, folder: string, files: Differe
 }
 
 /** Null: it was refused */
-export async function attempt<T> (refuse: Refuse, work: () => Promise<T>): Promise<T | null> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!(error instanceof DeckError)) throw error
+export async function unlessRefused<T> (refuse: Refuse, work: () => Promise<T>): Promise<T | null> {
+  return await work().catch(onRefusal((error) => {
     refuse(error)
     return null
-  }
+  }))
 }

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { lstat, mkdir, realpath, rm, symlink } from 'node:fs/promises'
 import path from 'node:path'
 import { formatNames } from '../../public/format.ts'
-import { DeckError, errorCode, errorText } from '../errors.ts'
+import { attempt, DeckError, errorCode, errorText } from '../errors.ts'
 import { lookThroughApp } from './app-files.ts'
 import { isBelow, mapPath, type Place } from './resolve.ts'
 import { copyTree, makeWithin, UNFINISHED } from './tree-copy.ts'
@@ -188,14 +188,10 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }: {
 
     /** @returns the names of all copies, also unfinished ones */
     names (): string[] {
-      try {
-        return readdirSync(releaseFolder).filter((name) =>
-          /^r\d+$/.test(name) || name.startsWith(UNFINISHED) || name.startsWith(LEAVING)
-        )
-      } catch {
-        // ENOENT: no release ever got a folder.
-        return []
-      }
+      // ENOENT: no release ever got a folder.
+      return attempt(() => readdirSync(releaseFolder), []).filter((name) =>
+        /^r\d+$/.test(name) || name.startsWith(UNFINISHED) || name.startsWith(LEAVING)
+      )
     },
 
     remove: removeFolder

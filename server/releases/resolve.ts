@@ -1,6 +1,6 @@
 import { lstat, readFile, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { splitOption } from '../launch/node-options.ts'
 import type { Runtime } from '../launch/launch.ts'
 import type { PackageJson } from '../launch/packages.ts'
@@ -250,12 +250,10 @@ export async function readPackage (folder: string): Promise<PackageJson | null> 
 
 /** `text`: of a package.json. Returns null: it is none. */
 export function parsePackage (text: string | null): PackageJson | null {
-  try {
+  return attempt(() => {
     const content = JSON.parse(String(text).replace(/^\uFEFF/, ''))
     return typeof content === 'object' ? content : null
-  } catch {
-    return null
-  }
+  })
 }
 
 /** @returns its real path; null where there is no such file */

@@ -210,11 +210,7 @@ export function createWatcher ({ deploy, events, stderrOf, startedWith = () => [
 function filesIn (line: string): string[] {
   const [, text] = /((?:file:\/\/)?\/[^\s()'"]+?\.[cm]?[jt]sx?)\b/.exec(line.slice(0, 1000)) ?? []
   if (text === undefined) return []
-  try {
-    return [text.startsWith('file:') ? fileURLToPath(text) : text]
-  } catch {
-    return []
-  }
+  return attempt(() => [text.startsWith('file:') ? fileURLToPath(text) : text], [])
 }
 
 /** `name`: from a folder that is watched */

@@ -1,4 +1,5 @@
 import { addSparse, BUCKETS, bucketOf, quantile } from '../../workers/histogram.ts'
+import { slowIn } from './latencies.ts'
 import type { RouteReport } from '../../workers/protocol.ts'
 
 type Sum = { requests: number, errors: number, latency: Float64Array }
@@ -20,7 +21,7 @@ export function createWorseRoute () {
     add (side: 'canary' | 'baseline', reports: RouteReport[]) {
       for (const { route, errors, latency } of reports) {
         let sides = routes.get(route)
-        if (!sides) routes.set(route, sides = newSides())
+        if (!sides) routes.set(route, sides = { canary: newSum(), baseline: newSum() })
         addTo(sides[side], errors, latency)
       }
     },
@@ -59,20 +60,10 @@ export function p99Of ({ canary, baseline }: Worse): { canary: number, baseline:
     baseline: baseline.requests === 0 ? null : quantile(baseline.latency, 0.99) }
 }
 
-function slowIn (latency: Float64Array, limit: number) {
-  let sum = 0
-  for (let index = limit + 1; index < BUCKETS; index++) sum += latency[index]
-  return sum
-}
-
 function addTo (sum: Sum, errors: number, latency: readonly number[]) {
   sum.errors += errors
   for (let n = 1; n < latency.length; n += 2) sum.requests += latency[n]
   addSparse(sum.latency, latency)
-}
-
-function newSides (): Sides {
-  return { canary: newSum(), baseline: newSum() }
 }
 
 function newSum (): Sum {

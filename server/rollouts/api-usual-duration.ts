@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import type { History } from '../../db/history.ts'
 import type { RolloutView } from '../lifecycle/rollout/record.ts'
 
@@ -10,15 +11,13 @@ const MIN_COUNT = 3
 export function usualOf (history: Pick<History, 'rolloutDurations'>,
   { id, kind, steps }: Pick<RolloutView, 'id' | 'kind' | 'steps'>): { tookMs: number, count: number } | null
 {
-  try {
+  // The rollout can be shown without it.
+  return attempt(() => {
     const sorted = history.rolloutDurations({ kind, before: id, isOfOneSlot: steps.length === 1 }).toSorted((a, b) =>
       a - b
     )
     return sorted.length < MIN_COUNT ? null : { tookMs: medianOf(sorted), count: sorted.length }
-  } catch {
-    // The rollout can be shown without it.
-    return null
-  }
+  })
 }
 
 function medianOf (sorted: number[]) {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DeckError, type ErrorCode } from '../errors.ts'
+import { attempt, DeckError, type ErrorCode } from '../errors.ts'
 import { COMMIT_ORDER, ROLLOUT_ORDER } from '../config/orders.ts'
 import { STEERING, type Steering } from '../config/steering.ts'
 import { created, operation, type Operation, type Resource } from '../api/endpoint.ts'
@@ -235,12 +235,8 @@ export function rolloutResources ({ deck, history, timers, closing }: {
 export function lastRollout (deck: Pick<Deck, 'snapshot'>, history: Pick<History, 'rollouts'>): number {
   const running = deck.snapshot().rollout
   if (running) return running.id
-  try {
-    return history.rollouts({ limit: 1 }).items[0]?.id ?? 0
-  } catch {
-    // The cluster can be steered while the history is away.
-    return 0
-  }
+  // The cluster can be steered while the history is away.
+  return attempt(() => history.rollouts({ limit: 1 }).items[0]?.id ?? 0, 0)
 }
 
 export function changeOfRollouts (history: Past) {

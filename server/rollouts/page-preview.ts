@@ -1,12 +1,11 @@
 import { formatExactDuration } from '../../public/format.ts'
 import { parseFormBody } from '../api/form.ts'
 import { PREVIEW_ORDER } from './api.ts'
-import { DeckError } from '../errors.ts'
+import { DeckError, onRefusal } from '../errors.ts'
 import { previewFacts } from './preview-facts.ts'
 import type { z } from 'zod'
 import type { Deck } from '../deck.ts'
 import type { Powers } from '../dashboard/powers.ts'
-import type { Ref } from '../releases/git.ts'
 import type { Preview } from '../api/shapes.ts'
 
 /**
@@ -21,7 +20,8 @@ export async function previewModel (
   const { wanted: { note, guess, ...wanted }, refusals } = readWanted(params)
   const [preview, refs] = await Promise.all([
     deck.preview({ ...wanted, kind: 'deploy', isGuessAccepted: guess, actor: 'dashboard' }),
-    refsOf(deck)
+    // The app may be in no repository.
+    deck.releases.refs().catch(onRefusal(() => null))
   ])
   const isUnconfirmed = preview.refusals.some(({ code }) => code === 'build-unconfirmed')
   return {
@@ -36,16 +36,6 @@ export async function previewModel (
     preview: { ...preview,
       refusals: [...refusals, ...preview.refusals.filter(({ code }) => code !== 'build-unconfirmed')] },
     facts: previewFacts(preview, formatExactDuration)
-  }
-}
-
-/** Null: the app is in no repository */
-async function refsOf (deck: Pick<Deck, 'releases'>): Promise<Ref[] | null> {
-  try {
-    return await deck.releases.refs()
-  } catch (error) {
-    if (!(error instanceof DeckError)) throw error
-    return null
   }
 }
 

@@ -8,7 +8,7 @@ import { graphsOf } from './page-graphs.ts'
 import { momentsOf, slotsOf, stillSpansOf } from './page-story.ts'
 import type { RolloutView } from '../lifecycle/rollout/record.ts'
 import type { Powers } from '../dashboard/powers.ts'
-import type { ReleaseView } from '../deck.ts'
+import type { KeptRelease } from '../api/shapes.ts'
 
 /** The page of one rollout: who started it, what happened when, and what the judge measured. */
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'jobs'>
@@ -100,6 +100,6 @@ function whoOf ({ actor, client }: RolloutView): string {
 }
 
 /** Null: it is no longer kept */
-function releaseOf (deck: Deck, id: string | null): ReleaseView | null {
+function releaseOf (deck: Deck, id: string | null): KeptRelease | null {
   return id === null ? null : readOr(() => deck.releases.get(id), null)
 }

@@ -1,4 +1,4 @@
-import { DeckError, errorCode } from '../errors.ts'
+import { attempt, DeckError, errorCode } from '../errors.ts'
 import { strategyOf, strategyText, type StrategyWish } from '../lifecycle/rollout/strategy.ts'
 import { shownFiles } from '../releases/file-differences.ts'
 import type { Preview, Strategy } from '../api/shapes.ts'
@@ -64,18 +64,11 @@ export function createPreview (
   }
 
   function lastOf (which: { kind: 'deploy' | 'rollback', slots: number }): Preview['last'] {
-    try {
-      return history.lastRollouts({ ...which, limit: MAX_LAST }).map(({ id, state, to, startedAt, finishedAt }) => ({
-        rollout: id,
-        state,
-        release: to,
-        startedAt,
-        tookMs: Math.max(0, Date.parse(finishedAt ?? startedAt) - Date.parse(startedAt))
-      }))
-    } catch {
-      // The rest can be told without the history.
-      return []
-    }
+    // The rest can be told without the history.
+    const last = attempt(() => history.lastRollouts({ ...which, limit: MAX_LAST }), [])
+    return last.map(({ id, state, to, startedAt, finishedAt }) => ({ rollout: id, state, release: to, startedAt,
+      tookMs: Math.max(0, Date.parse(finishedAt ?? startedAt) - Date.parse(startedAt)) })
+    )
   }
 }
 

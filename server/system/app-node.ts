@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { closeSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { DeckError, errorCode } from '../errors.ts'
+import { attempt, DeckError, errorCode } from '../errors.ts'
 import { installedNodes, isProgram, TYPED_VARIABLE, typedNode } from '../run-on.js'
 import { withoutOwnVariables } from './own-variables.ts'
 import { whyProgramDistrusted } from './trust.ts'
@@ -79,7 +79,7 @@ export function stripsTypes (version: string): boolean {
 export function pathWithNode (node: AppNode | undefined, searchPath: string = ''): string {
   const file = node?.file ?? process.execPath
   const found = nodeInPath(searchPath)
-  if (found !== null && realpathSync(found) === realOf(file)) return searchPath
+  if (found !== null && realpathSync(found) === attempt(() => realpathSync(file))) return searchPath
   const parts = [path.dirname(file), searchPath].filter((part) => part !== '')
   // The PATH of a service manager is often short.
   return (found === null && !(node && isAskedFor(node)) ? parts.reverse() : parts).join(path.delimiter)
@@ -187,25 +187,20 @@ function firstLine (text: string) {
 
 /** `text`: of a package.json */
 function voltaOf (text: string): string | undefined {
-  try {
+  // SyntaxError: npm says so.
+  return attempt(() => {
     const { node } = Object(JSON.parse(text).volta)
     return typeof node === 'string' ? node : undefined
-  } catch {
-    // SyntaxError: npm says so.
-    return undefined
-  }
+  }) ?? undefined
 }
 
 /** @returns '': there is none, or somebody else could have put it there */
 function textOf (file: string): string {
-  try {
+  return attempt(() => {
     const { size, uid, mode } = statSync(file)
     const isOwn = [0, process.geteuid?.()].includes(uid) && (mode & 0o002) === 0
     return isOwn && size <= MAX_FILE_BYTES ? readFileSync(file, 'utf8') : ''
-  } catch {
-    // ENOENT
-    return ''
-  }
+  }, '')
 }
 
 /** Null: nobody here knows what it means */
@@ -223,7 +218,7 @@ function wantedBy (text: string): Wanted | null {
 
 function fits (version: string, { numbers, lts = false }: Wanted) {
   const parts = version.split('.')
-  return numbers.every((each, at) => parts[at] === each) && !(lts && majorOf(version) % 2 === 1)
+  return numbers.every((each, at) => parts[at] === each) && !(lts && Number.parseInt(version, 10) % 2 === 1)
 }
 
 /** @returns what `node` means */
@@ -234,25 +229,7 @@ function nodeInPath (searchPath: string): string | null {
 }
 
 function isTrusted (file: string) {
-  try {
-    return whyProgramDistrusted(file) === null
-  } catch {
-    // ENOENT
-    return false
-  }
-}
-
-function realOf (file: string): string {
-  try {
-    return realpathSync(file)
-  } catch {
-    // ENOENT: whoever runs it says so.
-    return file
-  }
-}
-
-function majorOf (version: string) {
-  return Number.parseInt(version, 10)
+  return attempt(() => whyProgramDistrusted(file) === null, false)
 }
 
 /** `since`: the first minor version of each line; the lines after the last one have it */

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import { errorText } from '../errors.ts'
+import { attempt, errorText } from '../errors.ts'
 import type { ChildProcess } from 'node:child_process'
 import type { EventEmitter } from 'node:events'
 
@@ -115,11 +115,7 @@ function guardReading (child: ChildProcess, onInvalidMessage: (reason: string) =
 
 /** Null: it is no JSON */
 function parseLine (line: string): { value: InternalMessage } | null {
-  try {
-    return { value: JSON.parse(line) }
-  } catch {
-    return null
-  }
+  return attempt(() => ({ value: JSON.parse(line) }))
 }
 
 function bySymbol (object: object, description: string) {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { endianness, networkInterfaces } from 'node:os'
+import { attempt } from '../errors.ts'
 import type { Socket } from 'node:net'
 
 const TABLE = '/proc/net/tcp'
@@ -59,15 +60,6 @@ function noteOwner (socket: Socket, owner: number | null) {
 function isOfThisMachine ({ remoteAddress = '', localAddress }: Socket, tables: Tables) {
   return remoteAddress === localAddress || LOOPBACK.test(remoteAddress) ||
     tables.ownAddresses().includes(plainAddress(remoteAddress))
-}
-
-function readOwnAddresses (): string[] {
-  try {
-    return Object.values(networkInterfaces()).flatMap((each) => each ?? []).map(({ address }) => plainAddress(address))
-  } catch {
-    // ERR_SYSTEM_ERROR: a system that does not tell them.
-    return []
-  }
 }
 
 /** Without the prefix of an IPv4 address mapped into IPv6, and without the name of an interface. */
@@ -164,22 +156,17 @@ function createTables () {
   const texts: Map<string, string> = new Map()
   let addresses: string[] | null = null
   return { ownAddresses () {
-    addresses ??= readOwnAddresses()
+    // ERR_SYSTEM_ERROR: a system that does not tell them.
+    addresses ??= Object.values(attempt(networkInterfaces, {})).flatMap((each) => each ?? []).map(({ address }) =>
+      plainAddress(address)
+    )
     return addresses
   }, alreadyRead: () => [...texts.values()], read (file: string) {
-    const text = texts.get(file) ?? readTable(file)
+    // ENOENT: another system, or one without IPv6.
+    const text = texts.get(file) ?? attempt(() => readFileSync(file, 'latin1'), '')
     texts.set(file, text)
     return text
   } }
-}
-
-function readTable (file: string) {
-  try {
-    return readFileSync(file, 'latin1')
-  } catch {
-    // ENOENT: another system, or one without IPv6.
-    return ''
-  }
 }
 
 function toHex (number: number, digits: number) {

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { errorText } from '../errors.ts'
+import { errorText, succeeds } from '../errors.ts'
 import { loadPosix } from './posix.ts'
 import { textIn } from './proc.ts'
 
@@ -89,7 +89,7 @@ export function createControlGroups (
         reason:
           `the control group ${name} is not left to this process: it takes a service of systemd with Delegate=yes, as "clusterdeck systemd" writes it`
       }
-    return mayWrite(path.join(folder, 'cgroup.procs'))
+    return succeeds(() => accessSync(path.join(folder, 'cgroup.procs'), constants.W_OK))
       ? { folder }
       : { reason: `this process may not write to ${folder}` }
   }
@@ -169,13 +169,4 @@ function moveProcess (pid: string, own: string): string | null {
 
 function isMarked (folder: string) {
   return DELEGATED.some((name) => loadPosix()?.attributeOf(folder, name) === '1')
-}
-
-function mayWrite (file: string) {
-  try {
-    accessSync(file, constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, rmdirSync
   writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeLock } from '../../db/lock.ts'
-import { DeckError, errorCode, errorReason, toError } from '../errors.ts'
+import { attempt, DeckError, errorReason, succeeds, toError, unless } from '../errors.ts'
 import { fallbackFolders } from './fallback-folder.ts'
 import { readJson, writeJson } from './json-file.ts'
 import { makeFolders } from './make-folders.ts'
@@ -87,7 +87,7 @@ export function openDataDir (wanted: string) {
       if (remembered !== null) writeJson(fileOf('memory.json'), remembered)
       // Where it cannot be announced, its history still goes on there.
       const master = announced
-      if (master) tryTo(() => this.announce(master))
+      if (master) succeeds(() => this.announce(master))
     },
 
     /** `how`: the next master has announced itself, or is about to */
@@ -117,7 +117,7 @@ export function openDataDir (wanted: string) {
         // Whoever looks for this master looks there too.
         withdrawAnnouncement(own)
         for (const other of others) {
-          if (tryTo(() => {
+          if (succeeds(() => {
             makePrivate(path.dirname(other), SECRETS)
             writeJson(other, master)
           })) return
@@ -150,17 +150,17 @@ export function openDataDir (wanted: string) {
   /** Of a master that is gone, or was told of somewhere else. */
   function withdrawAnnouncement (announcement: string) {
     // Anybody can make a folder of that name in a place for all, or a link.
-    if (!tryTo(() => checkTrusted(whyPathDistrusted(announcement)))) return
-    tryTo(() => rmSync(announcement, { force: true }))
+    if (!succeeds(() => checkTrusted(whyPathDistrusted(announcement)))) return
+    succeeds(() => rmSync(announcement, { force: true }))
     // ENOTEMPTY: more than that is kept there.
-    if (path.dirname(announcement) !== folder) tryTo(() => rmdirSync(path.dirname(announcement)))
+    if (path.dirname(announcement) !== folder) succeeds(() => rmdirSync(path.dirname(announcement)))
   }
 
   /** @returns made when there is none */
   function readOrMakeSecret (name: string): string {
     try {
       // The secrets of a folder still count if it can only be read.
-      const kept = away === null ? null : readTokenOrNone(path.join(wanted, name))
+      const kept = away === null ? null : attempt(() => readToken(path.join(wanted, name)))
       const value = kept ?? readToken(fileOf(name)) ?? makeToken(fileOf(name))
       secrets.set(name, value)
       return value
@@ -188,7 +188,7 @@ function placeFolder (wanted: string): { folder: string, away: string | null } {
     if (thrown instanceof DeckError) throw thrown
     const error = toError(thrown)
     if (!isOutOfReach(error, wanted)) throw unusableFolder(wanted, error)
-    const folder = fallbackFolders(wanted).find((each) => tryTo(() => makeFolder(each)))
+    const folder = fallbackFolders(wanted).find((each) => succeeds(() => makeFolder(each)))
     if (folder === undefined) throw unusableFolder(wanted, error)
     const away =
       `dataDir: ${wanted} cannot be written (${error.code}); until the next start everything is kept in ${folder}, and earlier history is not shown`
@@ -203,7 +203,7 @@ function isOutOfReach ({ code = '' }: NodeJS.ErrnoException, folder: string) {
 
 function makeFolder (folder: string) {
   const isOurs = makePrivate(folder, SECRETS) || path.basename(folder) === DEFAULT_NAME
-  if (isOurs) tryTo(() => keepOutOfRepositories(folder))
+  if (isOurs) succeeds(() => keepOutOfRepositories(folder))
   for (const name of ['logs', 'crashes', 'orders', 'sessions']) makePrivate(path.join(folder, name), [])
   const token = path.join(folder, 'admin.token')
   if (readToken(token) === null) makeToken(token)
@@ -244,16 +244,6 @@ function newestOf (...files: string[]): string {
   return files.reduce((best, file) => writtenAt(file) > writtenAt(best) ? file : best)
 }
 
-/** Tells whether it was done */
-function tryTo (work: () => void): boolean {
-  try {
-    work()
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** `announced`: what it has said of itself, if it has come that far */
 function masterRunning (announced: unknown) {
   const { pid, adminUrl, host } = Object(announced)
@@ -269,20 +259,7 @@ function masterRunning (announced: unknown) {
 }
 
 function readToken (file: string): string | null {
-  try {
-    return readFileSync(file, 'utf8').trim() || null
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return null
-    throw error
-  }
-}
-
-function readTokenOrNone (file: string) {
-  try {
-    return readToken(file)
-  } catch {
-    return null
-  }
+  return unless('ENOENT', () => readFileSync(file, 'utf8').trim() || null)
 }
 
 function makeToken (file: string) {

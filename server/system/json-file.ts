@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 
 /** Writes a file that its owner alone can read, and renames it into place, so that no reader sees half of it. */
 export function writeJson (file: string, content: unknown) {
@@ -46,18 +47,11 @@ export async function syncFolder (folder: string): Promise<void> {
 
 /** Removes what a full disk has taken of it. */
 function removeRest (file: string) {
-  try {
-    rmSync(file, { force: true })
-  } catch {
-    // EROFS; EISDIR: it is not ours.
-  }
+  // EROFS; EISDIR: it is not ours.
+  attempt(() => rmSync(file, { force: true }))
 }
 
 /** Null: there is none that can be read */
 export function readJson (file: string): unknown {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'))
-  } catch {
-    return null
-  }
+  return attempt(() => JSON.parse(readFileSync(file, 'utf8')))
 }

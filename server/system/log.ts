@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 import { makeFolders } from './make-folders.ts'
 
 /** As loggers of Node.js number them. */
@@ -53,23 +54,17 @@ export function createLog (file: string, now: () => number = Date.now) {
 
 /** Null: it cannot be opened, and no master needs its log */
 function openLog (file: string): number | null {
-  try {
+  // ENOSPC, EROFS
+  return attempt(() => {
     makeFolders(path.dirname(file))
     return openSync(file, 'a', 0o600)
-  } catch {
-    // ENOSPC, EROFS
-    return null
-  }
+  })
 }
 
 function lineOf ({ err, ...fields }: Record<string, unknown>) {
   const all = err === undefined ? fields : { ...fields, err: shownError(err) }
-  try {
-    return JSON.stringify(all)
-  } catch {
-    // Somebody's error holds a cycle or a BigInt.
-    return JSON.stringify({ ...fields, err: String(err) })
-  }
+  // Somebody's error may hold a cycle or a BigInt.
+  return attempt(() => JSON.stringify(all)) ?? JSON.stringify({ ...fields, err: String(err) })
 }
 
 /** `causes`: that may follow @returns with what JSON leaves out of an error */

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { attempt } from '../errors.ts'
 
 export type Koffi = typeof import('koffi')
 
@@ -14,11 +15,7 @@ export function bindOnce<T> (bind: (koffi: Koffi) => T | null): () => T | null {
   }
 
   function load () {
-    try {
-      return process.platform === 'linux' ? bind(createRequire(import.meta.url)('koffi')) : null
-    } catch {
-      // No binary for this machine.
-      return null
-    }
+    // There may be no binary for this machine.
+    return attempt(() => process.platform === 'linux' ? bind(createRequire(import.meta.url)('koffi')) : null)
   }
 }

@@ -1,5 +1,7 @@
 import { constants, endianness } from 'node:os'
 import { bindOnce, type Koffi } from './native.ts'
+import { AF_UNIX, AF_INET, AF_INET6, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_CLOEXEC, SOL_SOCKET, SO_REUSEPORT, SO_ACCEPTCONN,
+  MSG_DONTWAIT, MSG_NOSIGNAL, IPPROTO_TCP, IPPROTO_IPV6, POLLIN } from './socket-numbers.ts'
 
 export type Posix = ReturnType<typeof bindLibc>
 /** `prepare`: sets what has to be set before bind(2) */
@@ -11,33 +13,20 @@ export type Instruction = [code: number, jt: number, jf: number, k: number]
 const PR_SET_PDEATHSIG = 1
 const PR_SET_CHILD_SUBREAPER = 36
 const WNOHANG = 1
-const AF_UNIX = 1
-const AF_INET = 2
-const AF_INET6 = 10
 /** The room for a path in a struct sockaddr_un. */
 const PATH_BYTES = 108
 const SOCK_STREAM = 1
-const SOCK_DGRAM = 2
-const SOCK_NONBLOCK = 0o4000
-const SOCK_CLOEXEC = 0o2000000
-const SOL_SOCKET = 1
 const SO_REUSEADDR = 2
-const SO_REUSEPORT = 15
 const SO_ATTACH_FILTER = 26
 const SO_DETACH_FILTER = 27
-const SO_ACCEPTCONN = 30
 const SO_MEMINFO = 55
 const MEMINFO_BYTES = 36
 const MEMINFO_DROPS = 32
 const SO_ATTACH_REUSEPORT_CBPF = 51
-const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
-const IPPROTO_TCP = 6
 const TCP_INFO = 11
 const TCP_INFO_BYTES = 104
 const TCPI_UNACKED = 24
-const MSG_DONTWAIT = 0x40
-const MSG_NOSIGNAL = 0x4000
 const SIGNAL_MASK = 0x7f
 const IS_LITTLE = endianness() === 'LE'
 // linux/falloc.h, unistd.h
@@ -50,7 +39,6 @@ const LOCK_EX = 2
 const LOCK_NB = 4
 // fcntl.h, poll.h
 const F_SETFD = 2
-const POLLIN = 1
 const POLLRDHUP = 0x2000
 const FILTER_HEAD_BYTES = 16
 

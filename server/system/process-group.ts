@@ -1,13 +1,9 @@
-import { errorCode } from '../errors.ts'
+import { attempt, errorCode } from '../errors.ts'
 
 /** Tells whether anybody is left in its group */
 export function isGroupAlive (leader: number): boolean {
-  try {
-    return process.kill(-leader, 0)
-  } catch {
-    // ESRCH: nobody. EPERM: they are somebody else's by now.
-    return false
-  }
+  // ESRCH: nobody. EPERM: they are somebody else's by now.
+  return attempt(() => process.kill(-leader, 0), false)
 }
 
 /** `signal`: for all that are left in its group */

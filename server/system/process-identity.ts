@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { errorCode } from '../errors.ts'
+import { attempt, errorCode, unless } from '../errors.ts'
 import { statOf } from './proc.ts'
 
 /**
@@ -27,22 +27,16 @@ export function isAlive ({ pid, startTime }: ProcessIdentity): boolean {
 /** Signals this very process, and no other that has got its number since. */
 export function signalProcess (identity: ProcessIdentity, signal: NodeJS.Signals) {
   if (!isAlive(identity)) return
-  try {
-    process.kill(identity.pid, signal)
-  } catch (error) {
-    // It has ended in between.
-    if (errorCode(error) !== 'ESRCH') throw error
-  }
+  // It may have ended in between.
+  unless('ESRCH', () => process.kill(identity.pid, signal))
 }
 
 function lookUp (pid: number): { state: string, startTime: string } | null {
-  try {
+  // ENOENT: the system does not tell when it booted.
+  return attempt(() => {
     const fields = statOf(pid)
     return fields && { state: fields[STATE_FIELD], startTime: `${bootId()}:${fields[START_TIME_FIELD]}` }
-  } catch {
-    // ENOENT: the system does not tell when it booted.
-    return null
-  }
+  })
 }
 
 let knownBootId: string | undefined
@@ -63,10 +57,6 @@ function canSignal (pid: number) {
 
 /** @returns in which the numbers of processes hold here; null: the system does not tell */
 export function pidNamespace (): string | null {
-  try {
-    return readlinkSync('/proc/self/ns/pid')
-  } catch {
-    // ENOENT: another system.
-    return null
-  }
+  // ENOENT: another system.
+  return attempt(() => readlinkSync('/proc/self/ns/pid'))
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { lstatSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { DeckError, errorCode, errorReason, toError } from '../errors.ts'
+import { attempt, DeckError, errorReason, toError, unless } from '../errors.ts'
 import { readJson, writeJson } from './json-file.ts'
 import { makeFolders } from './make-folders.ts'
 import { isAlive, type ProcessIdentity } from './process-identity.ts'
@@ -59,7 +59,8 @@ export function runtimeFolder (env: Record<string, string | undefined> = process
 export function registerDeck (deck: RunningDeck, env: Record<string, string | undefined> = process.env) {
   const folder = runtimeFolder(env)
   try {
-    makeFolder(folder)
+    // Where it is a file, the check says so.
+    unless('EEXIST', () => makeFolders(folder, 0o700))
     checkFolder(folder)
     writeJson(fileOf(folder, deck), deck)
   } catch (error) {
@@ -100,24 +101,13 @@ export function runningDeckAt (dataDir: string, env: Record<string, string | und
   | RunningDeck
   | null
 {
-  try {
+  // ENOENT: no deck has run yet.
+  return attempt(() => {
     const folder = runtimeFolder(env)
     checkFolder(folder)
     const deck = readDeck(fileOf(folder, { dataDir }))
     return deck && isRunning(deck) ? deck : null
-  } catch {
-    // ENOENT: no deck has run yet.
-    return null
-  }
-}
-
-function makeFolder (folder: string) {
-  try {
-    makeFolders(folder, 0o700)
-  } catch (error) {
-    // EEXIST: it is a file, which the check says.
-    if (errorCode(error) !== 'EEXIST') throw error
-  }
+  })
 }
 
 /** @throws {DeckError} runtime-dir-unusable */
@@ -159,16 +149,9 @@ function unusableFolder (received: string, cause?: unknown) {
 }
 
 function fileOf (folder: string, { dataDir }: Pick<RunningDeck, 'dataDir'>) {
-  return path.join(folder, `${createHash('sha256').update(realPath(dataDir)).digest('hex').slice(0, 16)}.json`)
-}
-
-function realPath (folder: string) {
-  try {
-    return realpathSync(folder)
-  } catch {
-    // ENOENT: on a disk that takes nothing it is not there.
-    return path.resolve(folder)
-  }
+  // ENOENT: on a disk that takes nothing it is not there.
+  const real = attempt(() => realpathSync(dataDir), path.resolve(dataDir))
+  return path.join(folder, `${createHash('sha256').update(real).digest('hex').slice(0, 16)}.json`)
 }
 
 /** Null: nothing that a master has written */
@@ -184,20 +167,13 @@ function isRunningDeck (deck: unknown): deck is RunningDeck {
 }
 
 function statOf (file: string) {
-  try {
-    return statSync(file)
-  } catch {
-    // ENOENT, EACCES.
-    return null
-  }
+  // ENOENT, EACCES.
+  return attempt(() => statSync(file))
 }
 
 function removeFile (file: string) {
-  try {
-    rmSync(file, { force: true })
-  } catch {
-    // EROFS: it is left out all the same.
-  }
+  // EROFS: it is left out all the same.
+  attempt(() => rmSync(file, { force: true }))
 }
 
 function isRunning ({ master, keeper }: RunningDeck) {

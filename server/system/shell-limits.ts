@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import { loadPosix } from './posix.ts'
 import { statOf, textIn } from './proc.ts'
 
@@ -48,14 +49,12 @@ export function limitAsShell (shell: string | undefined, pid: number = 0) {
 }
 
 function readShell (shell: string | undefined): { umask: number | null, soft: Record<string, unknown> } {
-  try {
+  // SyntaxError: somebody else has set it.
+  return attempt(() => {
     const { umask, soft } = Object(JSON.parse(shell ?? 'null'))
     const mask = parseInt(umask, 8)
     return { umask: mask >= 0 && mask <= MAX_UMASK ? mask : null, soft: Object(soft) }
-  } catch {
-    // SyntaxError: somebody else has set it.
-    return { umask: null, soft: {} }
-  }
+  }, { umask: null, soft: {} })
 }
 
 function softLimits (pid: number | 'self'): Record<string, number | string> {

@@ -1,24 +1,20 @@
 import { endianness } from 'node:os'
 import { bindOnce, type Koffi } from './native.ts'
+import { AF_INET, AF_INET6, SOCK_CLOEXEC, MSG_DONTWAIT, IPPROTO_TCP } from './socket-numbers.ts'
 
 export type SocketDiagnostics = NonNullable<ReturnType<typeof loadSocketDiagnostics>>
 /** `port`: only those with this local port */
 type TcpQuery = { family: 4 | 6, port?: number }
 
 // sys/socket.h, linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h, net/tcp_states.h
-const AF_INET = 2
-const AF_INET6 = 10
 const AF_NETLINK = 16
 const SOCK_RAW = 3
-const SOCK_CLOEXEC = 0o2000000
 const NETLINK_SOCK_DIAG = 4
 const SOCK_DIAG_BY_FAMILY = 20
 const NLM_F_REQUEST = 1
 const NLM_F_DUMP = 0x300
 const NLMSG_ERROR = 2
 const NLMSG_DONE = 3
-const MSG_DONTWAIT = 0x40
-const IPPROTO_TCP = 6
 const HEADER_BYTES = 16
 const REQUEST_BYTES = HEADER_BYTES + 56
 const CONNECTED = 1 << 1 | 1 << 8

@@ -1,6 +1,6 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { DeckError, errorReason } from '../errors.ts'
+import { attempt, DeckError, errorReason } from '../errors.ts'
 
 /** Names the file into which keeper and master write where the time of the start goes. */
 export const TRACE_VARIABLE = 'CLUSTERDECK_TRACE_START'
@@ -40,9 +40,6 @@ export function traceStep (name: string) {
 function append (event: object) {
   const file = process.env[TRACE_VARIABLE]
   if (!file) return
-  try {
-    appendFileSync(file, `${JSON.stringify({ ...event, pid: process.pid, tid: 1 })},\n`)
-  } catch {
-    // ENOSPC: a start does not fail for its trace.
-  }
+  // ENOSPC: a start does not fail for its trace.
+  attempt(() => appendFileSync(file, `${JSON.stringify({ ...event, pid: process.pid, tid: 1 })},\n`))
 }

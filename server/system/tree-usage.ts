@@ -1,4 +1,5 @@
 import { readdirSync, statSync } from 'node:fs'
+import { attempt } from '../errors.ts'
 import { childrenOf } from './children.ts'
 import { statOf, textIn } from './proc.ts'
 
@@ -83,11 +84,6 @@ function pageBytes () {
 
 function countDescriptors (pid: number): number {
   const folder = `/proc/${pid}/fd`
-  try {
-    // Since Linux 6.2 the size of the folder is their count.
-    return statSync(folder).size || readdirSync(folder).length
-  } catch {
-    // ENOENT: it has ended; EACCES: it is another user's.
-    return 0
-  }
+  // Since Linux 6.2 the size of the folder is their count. ENOENT: it has ended; EACCES: it is another user's.
+  return attempt(() => statSync(folder).size || readdirSync(folder).length, 0)
 }

@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync, type Stats } from 'node:fs'
 import path from 'node:path'
+import { attempt } from '../errors.ts'
 
 /** The files of a data folder that nobody but its user may read. */
 export const SECRETS = Object.freeze(['admin.token', 'release.key'])
@@ -195,10 +196,6 @@ function groupsOfThisProcess () {
 }
 
 function readTable (file: string) {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    // ENOENT: an image without users; the groups of this process count.
-    return ''
-  }
+  // ENOENT: an image without users; the groups of this process count.
+  return attempt(() => readFileSync(file, 'utf8'), '')
 }

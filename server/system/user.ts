@@ -1,4 +1,5 @@
 import os from 'node:os'
+import { attempt } from '../errors.ts'
 
 /** @returns the effective user of this process; -1 where the system has none */
 export function userId (): number {
@@ -7,10 +8,6 @@ export function userId (): number {
 
 /** @returns the number, where /etc/passwd has no name for it, as in many containers */
 export function userName (): string {
-  try {
-    return os.userInfo().username
-  } catch {
-    // ENOENT: the user has no entry.
-    return String(userId())
-  }
+  // ENOENT: the user has no entry.
+  return attempt(() => os.userInfo().username, String(userId()))
 }

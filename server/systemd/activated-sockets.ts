@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import net from 'node:net'
+import { attempt } from '../errors.ts'
 import { placeText } from '../system/place-text.ts'
 import { fstatSocket } from '../../workers/socket-file.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
@@ -85,7 +86,8 @@ type Place = { host: string, port: number } | { path: string | null }
 function openSocket (
   fd: number
 ): { handle: SocketHandle, place: Place, reason?: undefined } | { handle?: undefined, reason: string } {
-  const stat = statOf(fd)
+  // EBADF: fewer have been passed than were promised.
+  const stat = attempt(() => fstatSocket(fd))
   if (!stat) return { reason: NOTHING }
   // A pipe opens as a Unix socket would.
   if (!stat.isSocket()) return { reason: 'something else' }
@@ -95,15 +97,6 @@ function openSocket (
   if (place !== null) return { handle, place }
   handle.close()
   return { reason: 'a connection (Accept=yes in its socket unit)' }
-}
-
-function statOf (fd: number) {
-  try {
-    return fstatSocket(fd)
-  } catch {
-    // EBADF: fewer have been passed than were promised.
-    return null
-  }
 }
 
 /** Null: it is a connection */
@@ -123,19 +116,12 @@ const FLAGS_COLUMN = 3
  * there. Returns null: it is a connection.
  */
 function unixPlace (inode: number): Place | null {
-  const row = unixSockets().map((line) => /^((?:\S+ +){6})(\d+)(?: (.*))?$/.exec(line)).find((match) =>
+  // A system without /proc has no such file.
+  const rows = attempt(() => readFileSync('/proc/net/unix', 'utf8'), '').split('\n')
+  const row = rows.map((line) => /^((?:\S+ +){6})(\d+)(?: (.*))?$/.exec(line)).find((match) =>
     Number(match?.[2]) === inode
   )
   if (!row) return { path: null }
   if ((Number.parseInt(row[1].trim().split(/ +/)[FLAGS_COLUMN], 16) & LISTENS) === 0) return null
   return { path: row[3] ?? null }
-}
-
-function unixSockets () {
-  try {
-    return readFileSync('/proc/net/unix', 'utf8').split('\n')
-  } catch {
-    // No /proc here.
-    return []
-  }
 }

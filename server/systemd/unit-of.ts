@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { attempt } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
 
 /** They start the programs of others: what is below one of these is not its service. */
@@ -13,13 +14,11 @@ export type ServiceUnit = { name: string, isOfUser: boolean }
  * service, and systemd itself has started it. Returns null: it is none.
  */
 export function unitOf (pid: number, read: (file: string) => string = readText): ServiceUnit | null {
-  try {
+  // ENOENT: it has ended, or this is another system.
+  return attempt(() => {
     const unit = serviceOf(pid, read)
     return unit && isOfSystemd(parentOf(pid, read), read) ? unit : null
-  } catch {
-    // ENOENT: it has ended, or this is another system.
-    return null
-  }
+  })
 }
 
 /**
@@ -27,7 +26,8 @@ export function unitOf (pid: number, read: (file: string) => string = readText):
  * npm and a shell. Returns null: none, or one that starts the programs of others, such as sshd.
  */
 export function unitAround (pid: number, read: (file: string) => string = readText): ServiceUnit | null {
-  try {
+  // ENOENT: it has ended, or this is another system.
+  return attempt(() => {
     const unit = serviceOf(pid, read)
     if (!unit || STARTS_OTHERS.test(unit.name)) return null
     for (let at = pid; at > 1; at = parentOf(at, read)) {
@@ -35,10 +35,7 @@ export function unitAround (pid: number, read: (file: string) => string = readTe
       if (isOfSystemd(parentOf(at, read), read)) return unit
     }
     return null
-  } catch {
-    // ENOENT: it has ended, or this is another system.
-    return null
-  }
+  })
 }
 
 /** @returns why it could not be stopped */

@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import { kindOf } from '../events/kinds.ts'
 import { sentenceOf } from '../events/sentences.ts'
 import { levelOf, type Level } from '../../public/log-levels.ts'
@@ -55,15 +56,13 @@ export function lineRecord (
 
 function traceOf (text: string): LogRecord['trace'] {
   if (text[0] !== '{' || text.length > MAX_JSON_CHARS || !text.includes('trace')) return null
-  try {
+  // SyntaxError: the line only begins like JSON.
+  return attempt(() => {
     const fields = JSON.parse(text)
     const traceId = TRACE_NAMES.map((name) => fields[name]).find((id) => typeof id === 'string' && TRACE_ID.test(id))
     const spanId = SPAN_NAMES.map((name) => fields[name]).find((id) => typeof id === 'string' && SPAN_ID.test(id))
     return traceId === undefined ? null : { traceId, spanId: spanId ?? null }
-  } catch {
-    // SyntaxError: the line only begins like JSON.
-    return null
-  }
+  })
 }
 
 function snakeCase (name: string) {

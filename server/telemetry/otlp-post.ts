@@ -1,7 +1,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { gzipSync } from 'node:zlib'
-import { errorCode } from '../errors.ts'
+import { attempt, errorCode } from '../errors.ts'
 import { toProtobuf } from './otlp-protobuf.ts'
 import type { OtlpTarget } from './otlp-settings.ts'
 
@@ -67,11 +67,9 @@ async function readAnswer (response: http.IncomingMessage): Promise<Outcome> {
 
 /** What a collector has refused in part is only told where it answers in JSON. `text`: of an Export…ServiceResponse. */
 function rejectedOf (text: string) {
-  try {
+  // SyntaxError: it has nothing to say, or says it in another format.
+  return attempt(() => {
     const { rejectedDataPoints, rejectedLogRecords } = Object(JSON.parse(text).partialSuccess)
     return Number(rejectedDataPoints ?? rejectedLogRecords ?? 0)
-  } catch {
-    // SyntaxError: it has nothing to say, or says it in another format.
-    return 0
-  }
+  }, 0)
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { errorReason, errorText } from '../errors.ts'
+import { attempt, errorReason, errorText } from '../errors.ts'
 
 /**
  * Where a collector of OpenTelemetry is, by the variables that its SDKs read.
@@ -72,7 +72,7 @@ function readTarget (environment: Environment, signal: 'metrics' | 'logs'): Otlp
     )
   }
   const url = endpointOf(environment, signal)
-  if (url === null || !/^https?:$/.test(protocolOf(url)))
+  if (url === null || !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw new TypeError(`${variableOf('ENDPOINT')}: expected an address such as "http://127.0.0.1:4318"`)
   return { url,
     headers: { ...readPairs(environment.OTEL_EXPORTER_OTLP_HEADERS), ...readPairs(environment[`${own}HEADERS`]) },
@@ -99,29 +99,14 @@ function endpointOf (environment: Environment, signal: 'metrics' | 'logs'): stri
   return own || (base ? `${base.replace(/\/+$/, '')}/v1/${signal}` : null)
 }
 
-function protocolOf (url: string) {
-  try {
-    return new URL(url).protocol
-  } catch {
-    return ''
-  }
-}
-
 /** Reads pairs as W3C baggage writes them: `a=1,b=two%20words`. */
 function readPairs (text: string | undefined = ''): Record<string, string> {
   return Object.fromEntries(text.split(',').flatMap((pair) => {
     const at = pair.indexOf('=')
-    return at > 0 ? [[pair.slice(0, at).trim(), decode(pair.slice(at + 1).trim())]] : []
-  }))
-}
-
-function decode (text: string) {
-  try {
-    return decodeURIComponent(text)
-  } catch {
+    const value = pair.slice(at + 1).trim()
     // URIError: a percent sign that means itself.
-    return text
-  }
+    return at > 0 ? [[pair.slice(0, at).trim(), attempt(() => decodeURIComponent(value), value)]] : []
+  }))
 }
 
 function millisecondsOf (text: string | undefined, fallback: number) {

@@ -6,11 +6,6 @@ const AGGREGATORS: Map<string, (values: number[]) => number> = new Map([['first'
   (values) => Math.min(...values)], ['max', (values) => Math.max(...values)], ['average',
   (values) => sum(values) / values.length]])
 
-/** Tells whether its values only grow, so that those of a worker that has ended still count */
-function isGrowing ({ type }: { type: string }): boolean {
-  return type !== 'gauge'
-}
-
 /**
  * Makes one metric of those that several workers have under the same name. `living`: newest worker first; `ended`: of
  * workers that have ended. Returns null: the app wants it left out, or it has no series.
@@ -51,7 +46,8 @@ export function createKeptMetrics (maxSeries: number) {
 
     /** `series`: of it */
     add (metric: ToldMetric, series: Iterable<[string, Series]> = metric.series) {
-      if (isGrowing(metric)) {
+      // Values that only grow count also of a worker that has ended.
+      if (metric.type !== 'gauge') {
         for (const [key, each] of series)
           if (count < maxSeries || kept.has(metric.name)) addSeries(ofType(metric), key, each)
       }

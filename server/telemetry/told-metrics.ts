@@ -29,7 +29,7 @@ function readMetric ({ name, help, type, aggregator, rows }: Record<string, unkn
   const series: ToldMetric['series'] = new Map()
   for (const row of listOf(rows).slice(0, MAX_APP_SERIES)) {
     const read = readRow(known, listOf(row))
-    if (read) series.set(keyOf(read.labels), read)
+    if (read) series.set(JSON.stringify(Object.entries(read.labels)), read)
   }
   return { name, help: clip(help ?? ''), type: known, aggregator: String(aggregator), series }
 }
@@ -48,10 +48,6 @@ function readRow (type: MetricType, [labels, first, count, buckets]: unknown[]):
 function readLabels (labels: Record<string, unknown>): Record<string, string> {
   const pairs = Object.entries(labels).filter(([name]) => LABEL_NAME.test(name) && name !== 'le')
   return Object.fromEntries(pairs.map(([name, value]) => [name, clip(value)]).toSorted(([a], [b]) => a < b ? -1 : 1))
-}
-
-function keyOf (labels: Record<string, string>) {
-  return JSON.stringify(Object.entries(labels))
 }
 
 function listOf (value: unknown): unknown[] {

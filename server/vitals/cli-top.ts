@@ -1,7 +1,7 @@
 import { constants } from 'node:os'
 import { emitKeypressEvents } from 'node:readline'
 import { setTimeout as wait } from 'node:timers/promises'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { createApiClient, nullOn } from '../cli/api-client.ts'
 import { findHost, isOpen } from '../cli/host.ts'
 import { createScreen } from '../cli/screen.ts'
@@ -204,11 +204,8 @@ function createKeyboard (stdin: NodeJS.ReadStream,
     stdin.resume()
   }, close () {
     stdin.off('keypress', pressKey).off('end', onEnd)
-    try {
-      stdin.setRawMode(false)
-    } catch {
-      // EIO: the terminal has gone.
-    }
+    // EIO: the terminal has gone.
+    attempt(() => stdin.setRawMode(false))
     stdin.pause()
   } }
 

@@ -46,7 +46,8 @@ const CPU_PERCENT = indexOf('cpuPercent')
  */
 export function createVitals (
   { store = NO_STORE, usageOf = () => null, onFailure = () => {}, onSlow = () => {}, onSlowEnd = () => {},
-    onGrowing = () => {}, now = Date.now, setTimer = unrefTimer, clearTimer = clearTimeout }: {
+    onGrowing = () => {}, now = Date.now, setTimer = (work, ms) => setTimeout(work, ms).unref(),
+    clearTimer = clearTimeout }: {
       /** of the longer steps */
       store?: Store,
       /** what the process of a worker takes that does not report; null: the system does not tell */
@@ -309,9 +310,4 @@ function heldOnly (row: Row) {
   const rest = new Float64Array(row.length).fill(NaN)
   for (const index of HELD) rest[index] = row[index]
   return rest
-}
-
-/** A timer that does not keep the process alive. */
-function unrefTimer (work: () => void, ms: number) {
-  return setTimeout(work, ms).unref()
 }

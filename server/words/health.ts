@@ -1,3 +1,4 @@
+import { attempt } from '../errors.ts'
 import { heldWords, type LongLived } from './held.ts'
 import { capitalised } from '../../public/format.ts'
 import { crashReasons, openCrashes, type OpenCrashes, type Reason, type Sources } from './crash-reasons.ts'
@@ -92,12 +93,8 @@ export function isReady (
 
 /** Null: the database cannot tell */
 export function countOpen (crashes: Pick<CrashService, 'counts'>): number | null {
-  try {
-    return crashes.counts().open
-  } catch {
-    // A broken history must not take the page down with it.
-    return null
-  }
+  // A broken history must not take the page down with it.
+  return attempt(() => crashes.counts().open)
 }
 
 function verdictOf (snapshot: Snapshot): Verdict | undefined {

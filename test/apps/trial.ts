@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { errorText } from '../../server/errors.ts'
+import { attempt, errorText } from '../../server/errors.ts'
 import { createOwner } from '../support/owner.ts'
 import { present } from '../support/present.ts'
 import { createClients, type Failure } from './clients.ts'
@@ -135,12 +135,8 @@ async function everyWorkerAnswers ({ program: { asks }, workers: wanted, deck, c
 
 /** What answers may be a child of the worker. Returns 0: it has none, or has ended. */
 function parentOf (pid: number): number {
-  try {
-    return Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
-  } catch {
-    // ENOENT: it has ended.
-    return 0
-  }
+  // ENOENT: it has ended.
+  return attempt(() => Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]), 0)
 }
 
 async function hear (deck: Deck, heard: Set<number>) {

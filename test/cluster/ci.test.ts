@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
+import { attempt } from '../../server/errors.ts'
 import { CLI } from '../support/deck.ts'
 import { startReadyHere } from '../support/deck-here.ts'
 import { app } from '../support/deploys.ts'
@@ -29,11 +30,7 @@ const CONTEXT = { 'github.repository': 'acme/shop', 'github.sha': '5c07e7' }
 const skip = isThere('jq') && isThere('curl') ? false : 'curl and jq are not installed'
 
 function isThere (program: string) {
-  try {
-    return Boolean(execFileSync('sh', ['-c', `command -v ${program}`]).length)
-  } catch {
-    return false
-  }
+  return attempt(() => Boolean(execFileSync('sh', ['-c', `command -v ${program}`]).length), false)
 }
 
 /** Plays the runner of GitHub: runs the steps of action.yml with these inputs. `more`: variables. */

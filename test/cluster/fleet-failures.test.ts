@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
+import { attempt } from '../../server/errors.ts'
 import { FIXTURES, type Deck } from '../support/deck.ts'
 import { startFleet, startMember, type Member } from '../support/fleet.ts'
 import { askAll, begin, checkHistories, statesOf, untilOver, untilTurn } from '../support/fleet-rollouts.ts'
@@ -106,9 +107,7 @@ test(
     for (const each of [pid, stopped.masterPid]) process.kill(each, 'SIGSTOP')
     t.after(() => {
       for (const each of [pid, stopped.masterPid])
-        try {
-          process.kill(each, 'SIGCONT')
-        } catch {}
+        attempt(() => process.kill(each, 'SIGCONT'))
     })
     const held = await untilOver(others[1])
     assert.deepEqual([held.state, statesOf(held)], ['held', ['web-1 running', 'web-2 pending', 'web-3 pending']])

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync,
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { setImmediate, setTimeout as wait } from 'node:timers/promises'
+import { attempt } from '../../server/errors.ts'
 import { hostAppsHere, orderOf } from '../support/apps-here.ts'
 import { readRecords } from '../support/records.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -428,11 +429,7 @@ describe('the apps of a host', { concurrency: 2 }, () => {
 /** @returns of this process */
 function openFiles (): string[] {
   return readdirSync('/proc/self/fd').flatMap((fd) => {
-    try {
-      return [readlinkSync(`/proc/self/fd/${fd}`)]
-    } catch {
-      // ENOENT: it has been closed meanwhile.
-      return []
-    }
+    // ENOENT: it has been closed meanwhile.
+    return attempt(() => [readlinkSync(`/proc/self/fd/${fd}`)], [])
   })
 }

@@ -4,6 +4,7 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import net from 'node:net'
 import { describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { attempt } from '../../server/errors.ts'
 import { get } from '../support/asking.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { startDeck, startReady } from '../support/deck.ts'
@@ -106,11 +107,7 @@ function openListener (t: TestContext): { fd: number, port: number } {
 /** @returns what each descriptor of a process is */
 function descriptorsOf (pid: number): Record<string, string> {
   return Object.fromEntries(readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
-    try {
-      return [[fd, readlinkSync(`/proc/${pid}/fd/${fd}`)]]
-    } catch {
-      // ENOENT: closed in between.
-      return []
-    }
+    // ENOENT: closed in between.
+    return attempt(() => [[fd, readlinkSync(`/proc/${pid}/fd/${fd}`)]], [])
   }))
 }

@@ -6,6 +6,7 @@ import { constants } from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { attempt } from '../../server/errors.ts'
 import { startDeck, type Deck, type Launch, startReady } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
@@ -173,12 +174,8 @@ function childOf (pid: number | undefined): number | undefined {
 }
 
 function read (file: string) {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    // The process has ended.
-    return ''
-  }
+  // The process has ended.
+  return attempt(() => readFileSync(file, 'utf8'), '')
 }
 
 /** @returns why there can be none; false where there can */

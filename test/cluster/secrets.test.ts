@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { attempt } from '../../server/errors.ts'
 import { CLI, FIXTURES, runCli, startDeck, startReady } from '../support/deck.ts'
 import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -65,12 +66,8 @@ function filesWithCanary (folder: string, canary: string = CANARY): string[] {
 /** @returns processes that have it there */
 function processesWith (what: 'environ' | 'cmdline', canary: string): number[] {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/${what}`).includes(canary)
-    } catch {
-      // ENOENT, ESRCH: it has ended. EACCES: it is another user's.
-      return false
-    }
+    // ENOENT, ESRCH: it has ended. EACCES: it is another user's.
+    return attempt(() => readFileSync(`/proc/${pid}/${what}`).includes(canary), false)
   })
 }
 

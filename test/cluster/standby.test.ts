@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { attempt } from '../../server/errors.ts'
 import { above } from '../support/event-log.ts'
 import { runCliHere } from '../support/cli-here.ts'
 import { startDeck } from '../support/deck.ts'
@@ -182,10 +183,6 @@ async function ask (deck: Pick<DeckClient, 'ask'>): Promise<Answer> {
 }
 
 function isAlive (pid: number) {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    // ESRCH
-    return false
-  }
+  // ESRCH
+  return attempt(() => process.kill(pid, 0), false)
 }

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { attempt } from '../../server/errors.ts'
 import { get } from '../support/asking.ts'
 import { findProcesses } from '../support/leftovers.ts'
 import { lacksSmallDisk, smallDisk } from '../support/small-disk.ts'
@@ -179,11 +180,8 @@ async function check (way: Way, apps: App[], look: (app: App) => Promise<string>
 
 function kill (pids: Iterable<number>, signal: NodeJS.Signals = 'SIGKILL') {
   for (const pid of pids) {
-    try {
-      process.kill(pid, signal)
-    } catch {
-      // ESRCH: it has ended with another one.
-    }
+    // ESRCH: it has ended with another one.
+    attempt(() => process.kill(pid, signal))
   }
 }
 

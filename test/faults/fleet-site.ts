@@ -1,6 +1,7 @@
 import { cpSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { attempt } from '../../server/errors.ts'
 import { startMember, type Member } from '../support/fleet.ts'
 import { tempFolder } from '../support/folder.ts'
 import { hammer } from '../support/load.ts'
@@ -137,11 +138,8 @@ async function startHost (t: TestOwner, name: string, nats: Awaited<ReturnType<t
 }
 
 function kill (pid: number) {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // A worker that its rollout has just ended.
-  }
+  // A worker that its rollout has just ended.
+  attempt(() => process.kill(pid, 'SIGKILL'))
 }
 
 /** `since`: ms since the epoch. Returns its own rollouts since then that were for the fleet. */

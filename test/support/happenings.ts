@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { attempt } from '../../server/errors.ts'
 import { NEW_RELEASE, verdict, type Fed, type Simulation } from './simulation.ts'
 import type { Drift, Refusal } from '../../server/lifecycle/state.ts'
 
@@ -144,11 +145,7 @@ export function fieldOf (part: string): [string, unknown] {
 }
 
 function plainOf (text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  return attempt(() => JSON.parse(text), text)
 }
 
 export function msOf ([number, unit]: string[]): number {

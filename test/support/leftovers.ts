@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import path from 'node:path'
+import { attempt } from '../../server/errors.ts'
 import { loadPosix } from '../../server/system/posix.ts'
 
 /** Processes by what their environment holds, which goes from each to whatever it starts. `mark`: as `NAME=value`. */
@@ -22,14 +23,9 @@ export function findProcessesIn (folder: string) {
 
 function findBy (isOurs: (place: string) => boolean) {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((name) => {
-    try {
-      return isOurs(`/proc/${name}`)
-        ? [{ pid: Number(name), command: readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() }]
-        : []
-    } catch {
-      // It has ended in between, or is somebody else's.
-      return []
-    }
+    // It has ended in between, or is somebody else's.
+    const read = () => readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim()
+    return attempt(() => isOurs(`/proc/${name}`) ? [{ pid: Number(name), command: read() }] : [], [])
   })
 }
 
@@ -47,11 +43,8 @@ export function endProcessesOf (text: string) {
 
 export function endEach (found: { pid: number }[]) {
   for (const { pid } of found) {
-    try {
-      process.kill(pid, 'SIGKILL')
-    } catch {
-      // ESRCH: it has ended in between.
-    }
+    // ESRCH: it has ended in between.
+    attempt(() => process.kill(pid, 'SIGKILL'))
   }
 }
 
@@ -108,12 +101,8 @@ export function addressOf (inode: string): string {
 
 /** @returns of a socket */
 function inodeOf (fd: string): string | undefined {
-  try {
-    return /^socket:\[(\d+)\]$/.exec(readlinkSync(fd))?.[1]
-  } catch {
-    // ENOENT: the one by which the folder was read.
-    return undefined
-  }
+  // ENOENT: the one by which the folder was read.
+  return attempt(() => /^socket:\[(\d+)\]$/.exec(readlinkSync(fd))?.[1]) ?? undefined
 }
 
 /** `socket`: a path, or `@name`. Returns whether a Unix socket listens there. */

@@ -1,10 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { COMMAND_NAMES, wordsOf } from '../../server/cli/command-words.ts'
 import { operationsOf } from '../../server/admin/deck-site.ts'
 import { hostOperations } from '../../server/admin/host-site.ts'
 import { OPTIONS, type Option } from '../../server/config/options.ts'
 import { EVENT_TYPES, kindOf } from '../../server/events/kinds.ts'
 import { FILE_KEYS, KEYS } from '../../server/import/keys.ts'
+import { createConfirmations } from '../../server/mcp/confirmations.ts'
+import { createToolbox } from '../../server/mcp/tools.ts'
 import { fake } from './fake.ts'
+import type { Role } from '../../server/api/roles.ts'
 import type { Mount } from '../../server/api/openapi.ts'
 
 /** Headings of the manual's page of options, what they hold (beginnings of names), and the page that says more. */
@@ -25,9 +29,16 @@ const GROUPS: [string, (string | null)[], string?][] = [['General', [null, 'stic
  * them in.
  */
 export const TABLES = Object.freeze([{ page: 'api', mark: 'calls', table: callsTable() }, { page: 'ci', mark: 'script',
-  table: scriptOf('ci/deploy.sh') }, { page: 'api', mark: 'hostcalls', table: hostCallsTable() }, { page: 'moving-in',
-  mark: 'keys', table: keysTable() }, { page: 'options', mark: 'options', table: optionsTable() }, { page: 'options',
-  mark: 'live', table: liveText() }, { page: 'states', mark: 'events', table: eventsTable() }])
+  table: scriptOf('ci/deploy.sh') }, { page: 'cli', mark: 'commands', table: commandsTable() }, { page: 'agents',
+  mark: 'tools', table: toolsTable() }, { page: 'api', mark: 'hostcalls', table: hostCallsTable() }, {
+  page: 'moving-in',
+  mark: 'keys',
+  table: keysTable()
+}, { page: 'options', mark: 'options', table: optionsTable() }, { page: 'options', mark: 'live', table: liveText() }, {
+  page: 'states',
+  mark: 'events',
+  table: eventsTable()
+}])
 
 /** The options that can be changed while the app runs, whole sections by their names. */
 function liveText (): string {
@@ -52,9 +63,43 @@ export function withTable (text: string, mark: string, table: string) {
     (_, begin, end) => begin + table + end)
 }
 
+/** The commands with their own flags, as the words of the help have them. */
+function commandsTable (): string {
+  const rows = COMMAND_NAMES.map((name) => {
+    const [[head, ...lines], after] = [wordsOf(name), (line: string) => line.slice(line.indexOf(': ') + 2)]
+    const usage = lines.find((line) => line.startsWith('usage: '))
+    const before = (line: string) => line.slice(0, line.indexOf(': '))
+    const words = [before(head), ...lines.filter((line) => line.startsWith('[')).map(before)]
+    const call = usage ? `${name} ${after(usage).replace('[options] ', '')}` : words.join(' ')
+    const flags = lines.filter((line) => line.startsWith('-')).map((line) => `\`${before(line)}\``)
+    const about = after(head)
+    const cells = [`\`clusterdeck ${call}\``, `${about[0].toUpperCase()}${about.slice(1)}.`, flags.join(', ')]
+    return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  })
+  return ['| command | does | its flags |', '| --- | --- | --- |', ...rows, ''].join('\n')
+}
+
+/** The tools of an agent, with what they say of themselves. */
+function toolsTable (): string {
+  const [{ groups }] = deckOperations()
+  const toolbox = createToolbox({ takesApp: true, version: '', now: Date.now, groups: () => groups,
+    confirmations: createConfirmations({ now: Date.now }), report () {} })
+  const toolsOf = (role: Role) =>
+    toolbox(async () => ({ status: 200, headers: {}, body: '' }), { auth: fake({ role }), hasFleet: true }).list()
+  const ofViewer = new Set(toolsOf('viewer').map(({ name }) => name))
+  const rows = toolsOf('operator').map(({ name, description }) =>
+    `| \`${name}\` | ${description} | ${ofViewer.has(name) ? 'viewer' : 'operator'} |`
+  )
+  return ['| tool | does | needs |', '| --- | --- | --- |', ...rows, ''].join('\n')
+}
+
 /** @returns the operations of the API as a table of the manual */
 function callsTable (): string {
-  return tableOfCalls(operationsOf(fake({ deck: {}, access: { sessions: {} }, now: Date.now }), () => ({})))
+  return tableOfCalls(deckOperations())
+}
+
+function deckOperations () {
+  return operationsOf(fake({ deck: {}, access: { sessions: {} }, now: Date.now }), () => ({}))
 }
 
 /** @returns the same of those that a host has itself */

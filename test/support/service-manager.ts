@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import net from 'node:net'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { attempt } from '../../server/errors.ts'
 import { tempFolder } from './folder.ts'
 import type { Launch, TestOwner } from './deck.ts'
 
@@ -127,10 +128,6 @@ export function openNotifySocket (t: TestOwner, { isAbstract = false }: { isAbst
 }
 
 function loadKoffi () {
-  try {
-    return createRequire(import.meta.url)('koffi')
-  } catch {
-    // No binary for this machine.
-    return null
-  }
+  // No binary for this machine.
+  return attempt(() => createRequire(import.meta.url)('koffi'))
 }

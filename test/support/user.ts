@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { attempt } from '../../server/errors.ts'
 import { runningDecks, type RunningDeck } from '../../server/system/running-decks.ts'
 import { CLI, runCli, type Launch } from './deck.ts'
 import { readMasters } from './deck-client.ts'
@@ -155,9 +156,6 @@ export function openUser (t: Pick<TestContext, 'after'>,
 }
 
 function kill (pid: number, signal: NodeJS.Signals) {
-  try {
-    process.kill(pid, signal)
-  } catch {
-    // ESRCH: it has ended in between.
-  }
+  // ESRCH: it has ended in between.
+  attempt(() => process.kill(pid, signal))
 }

@@ -2,11 +2,8 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { marked, type Tokens } from 'marked'
-import { runCommandLine } from '../../server/command-line.ts'
-import { OPTIONS } from '../../server/config/options.ts'
 import { createSlugs, manualPages } from '../../server/manual.ts'
 import { TABLES, withTable } from '../support/manual-tables.ts'
-import { fake } from '../support/fake.ts'
 
 const root = new URL('../../', import.meta.url)
 const folder = new URL('views/docs/', root)
@@ -49,23 +46,6 @@ for (const { page, mark, table } of TABLES) {
   })
 }
 
-test('every command and every flag is on the page of the command line', async () => {
-  const text = textOf(new URL('cli.md', folder))
-  const [, list] = (await helpOf()).match(/^Commands:\n(.*?)\n\n/ms) ?? []
-  const commands = [...list.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name)
-  assert.ok(commands.length > 20)
-  for (const command of commands) {
-    assert.match(text, new RegExp(`\`(clusterdeck )?${command}\\b`))
-    // What start and host take is on the page of options, and systemd takes that too.
-    const flags = new Set(
-      [...(await helpOf(command)).matchAll(/(?<=^ {2}(?:-\w, )?)--[a-z\d-]+/gm)].map(([flag]) => flag)
-    )
-    for (const { flag } of OPTIONS)
-      if (['start', 'host', 'systemd', 'install', 'doctor'].includes(command)) flags.delete(flag)
-    for (const flag of flags) assert.match(text, new RegExp(`\`${flag}[ \`]`), `${command} ${flag}`)
-  }
-})
-
 function textOf (url: URL) {
   return readFileSync(url, 'utf8')
 }
@@ -84,13 +64,4 @@ function linksOf (markdown: string): string[] {
 
 function headingsOf (markdown: string) {
   return tokensOf(markdown).filter(({ type }) => type === 'heading').map(({ text }) => text).map(createSlugs())
-}
-
-async function helpOf (...topic: string[]) {
-  let text = ''
-  const stdout = fake<NodeJS.WriteStream>({ write: (part: string) => {
-    text += part
-  } })
-  assert.equal(await runCommandLine(['help', ...topic], { stdout, stderr: stdout, env: {}, cwd: '/' }), 0)
-  return text
 }

@@ -1,4 +1,4 @@
-import { onWhile, type Reader } from './trace.ts'
+import { foundIn, onWhile, toPlace, type Reader } from './trace.ts'
 
 const HEAD = /^Unhandled exception\. ([\w.`]+)(?:: (.*))?$/
 const FRAME = /^ {3}at ([^(]+)\(.*\)(?: in (.+):line (\d+))?$/
@@ -13,15 +13,6 @@ export const readDotnet: Reader = (lines) => {
   const to = onWhile(lines, from + 1, OF_A_TRACE)
   const trace = lines.slice(from + 1, to)
   return { kind: 'exception', errorName, errorMessage, from, to,
-    places: trace.map((line) => FRAME.exec(line)).filter((found) => found !== null).map(([, name, file, line]) => ({
-      function: name,
-      file: file ?? null,
-      line: line === undefined ? null : Number(line),
-      column: null,
-      isOwn: file !== undefined && !OF_OTHERS.test(name)
-    })),
-    causes: trace.map((line) => CAUSE.exec(line)).filter((found) => found !== null).map(([, name, message = '']) => ({
-      errorName: name,
-      errorMessage: message
-    })) }
+    places: foundIn(trace, FRAME).map(([, ...at]) => toPlace(at[1] !== undefined && !OF_OTHERS.test(at[0]), at)),
+    causes: foundIn(trace, CAUSE).map(([, errorName, errorMessage = '']) => ({ errorName, errorMessage })) }
 }

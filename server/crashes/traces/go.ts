@@ -1,4 +1,4 @@
-import { messageOf, type Place, type Reader } from './trace.ts'
+import { messageOf, toPlace, type Place, type Reader } from './trace.ts'
 
 const HEAD = /^(panic|fatal error|SIG[A-Z]+): (.*)$/
 const GOROUTINE = /^goroutine \d+ .*\[.*\]:$/
@@ -39,18 +39,18 @@ function messagesOf (text: string): string[] {
 function placesOf (lines: string[], begin: number): Place[] {
   const places = []
   for (let index = begin; index + 1 < lines.length && lines[index] !== ''; index += 2) {
-    const place = toPlace(lines[index], lines[index + 1])
+    const place = placeOf(lines[index], lines[index + 1])
     if (place) places.push(place)
   }
   return places
 }
 
-function toPlace (call: string, text: string): Place | null {
+function placeOf (call: string, text: string): Place | null {
   const [, file, line] = PLACE.exec(text) ?? []
   // Who has started the goroutine has not called what failed.
   if (file === undefined || call.startsWith('created by ')) return null
   const name = call.slice(0, call.lastIndexOf('(')) || call
-  return { function: name, file, line: Number(line), column: null, isOwn: isOwn(name, file) }
+  return toPlace(isOwn(name, file), [name, file, line])
 }
 
 /** `name`: `host/path/package.Function` */

@@ -1,4 +1,4 @@
-import { backWhile, onWhile, type Place, type Reader } from './trace.ts'
+import { backWhile, foundIn, onWhile, toPlace, type Place, type Reader } from './trace.ts'
 
 const FRAME = /^\s+at (?:([\w.@-]*)\/\/?)?([\w$.<>]+)\(([^()]*)\)$/
 const OF_A_TRACE = /^\s+(?:at |\.\.\. \d+ |Suppressed: )|^Caused by: /
@@ -16,11 +16,12 @@ export const readJava: Reader = (lines) => {
   const [, errorName, first = ''] = HEAD.exec(lines[from] ?? '') ?? []
   if (errorName === undefined) return null
   const to = onWhile(lines, top, OF_A_TRACE)
-  const causes = lines.slice(top, to).map((line) => CAUSE.exec(line)).filter((found) => found !== null)
   const end = onWhile(lines, top, /^\s+at /)
   return { kind: 'exception', errorName, errorMessage: [first, ...lines.slice(from + 1, top)].join('\n'), from, to,
-    places: lines.slice(top, end).map(toPlace).filter((place) => place !== null),
-    causes: causes.map(([, name, message = '']) => ({ errorName: name, errorMessage: message })) }
+    places: foundIn(lines.slice(top, end), FRAME).map(placeOf),
+    causes: foundIn(lines.slice(top, to), CAUSE).map(([, name, errorMessage = '']) => ({ errorName: name,
+      errorMessage })
+    ) }
 }
 
 /** A message may have several lines. Returns -1: there is none. */
@@ -32,12 +33,9 @@ function headOf (lines: string[], top: number): number {
   return -1
 }
 
-function toPlace (text: string): Place | null {
-  const [, module, name, place] = FRAME.exec(text) ?? []
-  if (name === undefined) return null
+function placeOf ([, module, name, place]: RegExpExecArray): Place {
   const [, file, line] = /^(\w+\.\w+)(?::(\d+))?$/.exec(place) ?? []
   const folder = name.split('.').slice(0, -2).join('/')
-  return { function: name, file: file === undefined ? null : `${folder ? `${folder}/` : ''}${file}`,
-    line: line === undefined ? null : Number(line), column: null,
-    isOwn: file !== undefined && !(module && module !== 'app') && !LIBRARIES.test(name) }
+  return toPlace(file !== undefined && !(module && module !== 'app') && !LIBRARIES.test(name), [name,
+    file && `${folder ? `${folder}/` : ''}${file}`, line])
 }

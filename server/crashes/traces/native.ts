@@ -1,4 +1,4 @@
-import { onWhile, type Place, type Reader, type Trace } from './trace.ts'
+import { foundIn, onWhile, toPlace, type Place, type Reader, type Trace } from './trace.ts'
 
 const ASSERTION = /^(?:[^\s:]+: )?([^\s:]+):(\d+): (?:(.+): )?Assertion [`'](.*)' failed\.$/
 const THROWN = /^terminate called (?:after throwing an instance of '(.*)'|.*)$/
@@ -15,10 +15,9 @@ export const readNative: Reader = (lines) => {
     [ASSERTION, THROWN, HEAP, SANITIZER, OF_JAVA].some((pattern) => pattern.test(line))
   )
   const line = lines[from] ?? ''
-  const [, file, row, name = null, claim] = ASSERTION.exec(line) ?? []
+  const [, file, row, name, claim] = ASSERTION.exec(line) ?? []
   if (file !== undefined)
-    return toTrace(from, from + 1, 'Assertion failed', claim, [{ function: name, file, line: Number(row), column: null,
-      isOwn: true }])
+    return toTrace(from, from + 1, 'Assertion failed', claim, [toPlace(true, [name, file, row])])
   const [, sanitizer, found] = SANITIZER.exec(line) ?? []
   if (sanitizer !== undefined) return toTrace(from, lines.length, sanitizer, found, sanitizerPlaces(lines, from + 1))
   const [, signal] = OF_JAVA.exec(line) ?? []
@@ -29,12 +28,9 @@ export const readNative: Reader = (lines) => {
 }
 
 function sanitizerPlaces (lines: string[], from: number): Place[] {
-  return lines.slice(from, onWhile(lines, from, SANITIZER_FRAME)).map((line) => {
-    const [, name, file = null, row, column] = SANITIZER_FRAME.exec(line) ?? []
-    return { function: name, file, line: row === undefined ? null : Number(row),
-      column: column === undefined ? null : Number(column),
-      isOwn: row !== undefined && !/libsanitizer|^\.\.\//.test(file ?? '') }
-  })
+  return foundIn(lines.slice(from, onWhile(lines, from, SANITIZER_FRAME)), SANITIZER_FRAME).map(([, ...at]) =>
+    toPlace(at[2] !== undefined && !/libsanitizer|^\.\.\//.test(at[1] ?? ''), at)
+  )
 }
 
 function toTrace (from: number, to: number, errorName: string, errorMessage: string, places: Place[]): Trace {

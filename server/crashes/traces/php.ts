@@ -1,4 +1,4 @@
-import { onWhile, type Place, type Reader } from './trace.ts'
+import { foundIn, onWhile, toPlace, type Place, type Reader } from './trace.ts'
 
 const HEAD = /^(?:\[[^\]]*\] )?(?:PHP )?(Fatal error|Parse error): +(?:Uncaught )?(.*)$/
 /** The line that ends a message, and the whole message with it. */
@@ -18,18 +18,15 @@ export const readPhp: Reader = (lines) => {
   const [, said, file, line] = END.exec(text) ?? []
   const [, errorName = level, errorMessage = said] = TYPED.exec(said) ?? []
   const to = onWhile(lines, from + end + 1, OF_A_TRACE)
-  const frames = lines.slice(from + end + 1, to).map((each) => FRAME.exec(each)).filter((found) => found !== null)
+  const frames = foundIn(lines.slice(from + end + 1, to), FRAME)
   return { kind: 'exception', errorName, errorMessage, from, to, places: placesOf({ file, line }, frames), causes: [] }
 }
 
 /** A frame says where it calls, and the next one in which function that is. */
 function placesOf (where: { file: string, line: string }, frames: RegExpExecArray[]): Place[] {
   const calls = [where, ...frames.map(([, file, line]) => ({ file, line }))]
-  return calls.filter(({ file }) => file !== undefined).map(({ file, line }, index) => ({
-    function: (frames[index]?.[3] ?? '').replace(/\(.*$/, '').replace('{main}', '') || null,
-    file,
-    line: Number(line),
-    column: null,
-    isOwn: !/\/vendor\//.test(file)
-  }))
+  return calls.filter(({ file }) => file !== undefined).map(({ file, line }, index) =>
+    toPlace(!/\/vendor\//.test(file), [(frames[index]?.[3] ?? '').replace(/\(.*$/, '').replace('{main}', '') || null,
+      file, line])
+  )
 }

@@ -1,4 +1,4 @@
-import { backWhile, messageOf, onWhile, type Place, type Reader } from './trace.ts'
+import { backWhile, foundIn, messageOf, onWhile, toPlace, type Place, type Reader } from './trace.ts'
 
 const FRAME = /^ +File "([^"]+)", line (\d+)(?:,? in (.+))?$/
 const HEAD = /Traceback \(most recent call last\):$/
@@ -29,7 +29,7 @@ function readTraceback (lines: Parameters<Reader>[0]): ReturnType<Reader> {
   // It is told and forgotten.
   if (lines[from - 1]?.startsWith('Exception ignored in')) return readTraceback(lines.slice(0, from - 1))
   const { text, to } = messageOf(first, lines, end + 1)
-  const places = lines.slice(top, last + 1).map(toPlace).filter((place) => place !== null).reverse()
+  const places = foundIn(lines.slice(top, last + 1), FRAME).map(placeOf).reverse()
   const before = CHAIN.test(lines[from - 2] ?? '') ? readTraceback(lines.slice(0, from - 2)) : null
   return { kind: 'exception', errorName, errorMessage: text, from: before?.from ?? from, to, places,
     causes: before
@@ -44,14 +44,11 @@ function readFatal (lines: Parameters<Reader>[0]): ReturnType<Reader> {
   const thread = lines.findIndex((line, index) => index > from && line.startsWith('Current thread '))
   const top = thread < 0 ? from + 1 : thread + 1
   const to = onWhile(lines, top, FRAME)
-  const places = lines.slice(top, to).map(toPlace).filter((place) => place !== null)
+  const places = foundIn(lines.slice(top, to), FRAME).map(placeOf)
   return { kind: 'signal', errorName: 'Fatal Python error', errorMessage: FATAL.exec(lines[from])?.[1] ?? '', from,
     to: Math.max(to, lines.length), places, causes: [] }
 }
 
-function toPlace (text: string): Place | null {
-  const [, file, line, name = null] = FRAME.exec(text) ?? []
-  return file === undefined
-    ? null
-    : { function: name, file, line: Number(line), column: null, isOwn: !OF_OTHERS.test(file) }
+function placeOf ([, file, line, name]: RegExpExecArray): Place {
+  return toPlace(!OF_OTHERS.test(file), [name, file, line])
 }

@@ -1,4 +1,4 @@
-import { messageOf, onWhile, type Place, type Reader } from './trace.ts'
+import { foundIn, messageOf, onWhile, toPlace, type Reader } from './trace.ts'
 
 const HEAD = /^(.+?):(\d+):in [`'](.*?)': (.*?)(?: \(([A-Z][\w:]*)\))?$/
 const FROM = /^\s+(?:\d+: )?from (.+?):(\d+)(?::in [`'](.*)')?$/
@@ -12,11 +12,7 @@ export const readRuby: Reader = (lines) => {
   // Where the message has several lines, the type is behind the first one.
   if (type === undefined && !FROM.test(lines[top] ?? '')) return null
   const to = onWhile(lines, top, FROM)
-  const rest = lines.slice(top, to).map((each) => FROM.exec(each)).filter((found) => found !== null)
+  const calls = [[file, line, name], ...foundIn(lines.slice(top, to), FROM).map(([, ...call]) => call)]
   return { kind: 'exception', errorName: type ?? 'RuntimeError', errorMessage: text, from, to,
-    places: [toPlace(file, line, name), ...rest.map(([, file, line, name]) => toPlace(file, line, name))], causes: [] }
-}
-
-function toPlace (file: string, line: string, name: string | undefined = undefined): Place {
-  return { function: name ?? null, file, line: Number(line), column: null, isOwn: !OF_OTHERS.test(file) }
+    places: calls.map(([file, line, name]) => toPlace(!OF_OTHERS.test(file), [name, file, line])), causes: [] }
 }

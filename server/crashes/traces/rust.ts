@@ -1,4 +1,4 @@
-import { messageOf, onWhile, type Place, type Reader } from './trace.ts'
+import { messageOf, onWhile, toPlace, type Place, type Reader } from './trace.ts'
 
 const HEAD = /^thread '[^']*'(?: \(\d+\))? panicked at (.*)$/
 /** Before Rust 1.73. */
@@ -21,7 +21,7 @@ export const readRust: Reader = (lines) => {
   const [file, line, column] = oldMessage === undefined ? (PLACE.exec(rest) ?? []).slice(1) : oldPlace
   const to = onWhile(lines, top, OF_A_TRACE)
   const places = placesOf(lines.slice(top, to))
-  const where = file === undefined ? [] : [toPlace(null, file, line, column)]
+  const where = file === undefined ? [] : [toPlace(!OF_OTHERS.test(file), [null, file, line, column])]
   // The panic of a thread comes before that of who waits for it.
   const before = lines.slice(from - 2, from).some((each) => OF_A_TRACE.test(each))
     ? readRust(lines.slice(0, from))
@@ -35,15 +35,7 @@ function placesOf (lines: string[]): Place[] {
   return lines.flatMap((line, index) => {
     const name = FUNCTION.exec(line)?.[1]
     if (name === undefined) return []
-    const [, file, row, column] = FILE.exec(lines[index + 1] ?? '') ?? []
-    return [
-      file === undefined
-        ? { function: name, file: null, line: null, column: null, isOwn: false }
-        : toPlace(name, file, row, column)
-    ]
+    const [, ...at] = FILE.exec(lines[index + 1] ?? '') ?? []
+    return [toPlace(at.length > 0 && !OF_OTHERS.test(at[0]), [name, ...at])]
   })
-}
-
-function toPlace (name: string | null, file: string, line: string, column: string): Place {
-  return { function: name, file, line: Number(line), column: Number(column), isOwn: !OF_OTHERS.test(file) }
 }

@@ -35,6 +35,17 @@ export function messageOf (first: string, lines: string[], from: number,
   return { text: [first, ...lines.slice(from, to)].join('\n').trim(), to }
 }
 
+/** What a pattern has found in a line. Returns null for what is not said. */
+export function toPlace (isOwn: boolean, [name, file, line, column]: readonly (string | null | undefined)[]): Place {
+  return { function: name ?? null, file: file ?? null, line: line ? Number(line) : null,
+    column: column ? Number(column) : null, isOwn }
+}
+
+/** @returns what the pattern finds in each of the lines that are like it */
+export function foundIn (lines: string[], pattern: RegExp): RegExpExecArray[] {
+  return lines.map((line) => pattern.exec(line)).filter((found) => found !== null)
+}
+
 /** @returns the first of the neighbours before it that are like this */
 export function backWhile (lines: string[], index: number, pattern: RegExp): number {
   while (index > 0 && pattern.test(lines[index - 1])) index--

@@ -3,12 +3,15 @@ import { renewStandbys } from '../standby.ts'
 import { guardDeploy, liftGuard } from './guard.ts'
 import { leaveHook } from './hook.ts'
 import { isPausedOrHeld, makeMove, phaseOf, shownStage, type Shown } from './stages.ts'
+import type { EventType } from '../../events/kinds.ts'
 import type { Transition } from '../transition.ts'
 import type { Comparison, Moment, Rollout, RolloutStep, Verdict, Worker } from '../state.ts'
 
 export type RolloutView = ReturnType<typeof describeRollout>
 type ShownRollout = Omit<Rollout, 'stage' | 'plan' | 'progressDueAt' | 'progressLeftMs'> & Shown
 
+/** The events of its ends. */
+const ENDS = { succeed: 'rollout.succeeded', fail: 'rollout.failed', 'roll-back': 'rollout.rolled-back' } as const
 const MAX_VERDICTS = 50
 const MAX_WARNINGS = 20
 const MAX_COMPARISONS = 60
@@ -56,7 +59,7 @@ export function addWarning (rollout: Rollout, warning: string) {
 }
 
 /** `actor`: who did this, if not the actor of the rollout; `passed`: of a verdict */
-export function tellRollout (transition: Transition, type: string,
+export function tellRollout (transition: Transition, type: EventType,
   { step, actor, message, passed = null }: { step?: RolloutStep, actor?: string, message?: string | null,
     passed?: boolean | null } = {})
 {
@@ -89,7 +92,7 @@ export function describeRollout (rollout: Rollout): ShownRollout {
   return { id, kind, ...shownStage(rollout), ...more }
 }
 
-export function finishRollout (transition: Transition, how: 'succeed' | 'fail' | 'roll-back') {
+export function finishRollout (transition: Transition, how: keyof typeof ENDS) {
   const rollout = runningRollout(transition)
   makeMove(rollout, how)
   Object.assign(rollout, { finishedAt: transition.isoTime(), plan: null, waitingFor: null })
@@ -103,7 +106,7 @@ export function finishRollout (transition: Transition, how: 'succeed' | 'fail' |
     // The guard tries only once.
     liftGuard(transition)
   }
-  tellRollout(transition, `rollout.${shownStage(rollout).state}`)
+  tellRollout(transition, ENDS[how])
   transition.state.rollout = null
 }
 

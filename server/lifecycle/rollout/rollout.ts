@@ -55,7 +55,9 @@ export function takeTurn (transition: Transition, { rollout: id }: { rollout: nu
 }
 
 /** `event`: by which that is told */
-function begin (transition: Transition, rollout: Rollout, event: string | null, message?: string) {
+function begin (transition: Transition, rollout: Rollout, event: 'rollout.started' | 'rollout.step' | null,
+  message?: string)
+{
   const { release, source, slots } = mustFind(rollout.plan)
   const { id, kind, note, actor } = rollout
   rollout.plan = null

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { attempt } from '../../../server/errors.ts'
 import { FIXTURES, startDeck } from '../../support/deck.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { createOwner } from '../../support/owner.ts'
@@ -71,12 +72,8 @@ function pathWithoutCompilers (): string {
 }
 
 function list (place: string): string[] {
-  try {
-    return readdirSync(place)
-  } catch {
-    // ENOENT: PATH may name folders that are not there.
-    return []
-  }
+  // ENOENT: PATH may name folders that are not there.
+  return attempt(() => readdirSync(place), [])
 }
 
 /**

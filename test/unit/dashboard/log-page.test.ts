@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { describe, test } from 'node:test'
+import { attempt } from '../../../server/errors.ts'
 import fc from '../../support/fast-check.ts'
 import { createBacklog } from '../../../public/log-backlog.ts'
 import { createTail } from '../../../public/log-tail.ts'
@@ -237,11 +238,7 @@ describe('places in the logs', () => {
 })
 
 function isRegular (q: string) {
-  try {
-    return Boolean(toPattern(q))
-  } catch {
-    return false
-  }
+  return attempt(() => Boolean(toPattern(q)), false)
 }
 
 /** A tail over connections that do what the test says. */

@@ -8,7 +8,8 @@ import { testStates } from '../../support/golden.ts'
 import { seen } from '../../support/seen.ts'
 import { aRollout } from '../../support/snapshots.ts'
 import type { KeptRun } from '../../../server/jobs/api.ts'
-import type { ReleaseView, Status } from '../../../server/deck.ts'
+import type { Status } from '../../../server/deck.ts'
+import type { KeptRelease } from '../../../server/api/shapes.ts'
 import type { RolloutView } from '../../../server/lifecycle/rollout/record.ts'
 import type { Seen } from '../../support/event-log.ts'
 
@@ -17,8 +18,8 @@ const OPERATOR = { operate: true, administer: false, name: null, role: 'operator
 const NOW = Date.parse('2026-01-02T00:00:00.000Z')
 const at = (hour: number) => new Date(Date.parse('2026-01-01T00:00:00.000Z') + hour * 3_600_000).toISOString()
 
-const aRelease = (id: string, servedHour: number | null, fields?: Partial<ReleaseView>) =>
-  fake<ReleaseView>({ id, path: `/srv/${id}`, createdAt: at(Number(id.slice(1))), outcome: 'succeeded', rollout: null,
+const aRelease = (id: string, servedHour: number | null, fields?: Partial<KeptRelease>) =>
+  fake<KeptRelease>({ id, path: `/srv/${id}`, createdAt: at(Number(id.slice(1))), outcome: 'succeeded', rollout: null,
     createdBy: 'ada', note: null, git: null, deployedAt: servedHour === null ? null : at(servedHour),
     servedAt: servedHour === null ? null : at(servedHour), setback: null, isLastGood: false, inUse: false,
     changedInPlace: null, ...fields })
@@ -31,7 +32,7 @@ const aStatus = (
     workers: workers.map((release, index) => ({ id: index, pid: index, release })) })
 
 type State =
-  & { releases: ReleaseView[], rollouts?: Parts<RolloutView>[], builds?: KeptRun[], blocked?: string }
+  & { releases: KeptRelease[], rollouts?: Parts<RolloutView>[], builds?: KeptRun[], blocked?: string }
   & Parameters<typeof aStatus>[0]
 
 function show ({ releases, rollouts = [], builds, blocked, ...fields }: State) {
@@ -50,7 +51,7 @@ function show ({ releases, rollouts = [], builds, blocked, ...fields }: State) {
   })
 }
 
-const THROWN_OUT: Pick<Seen<ReleaseView>, 'setback'> = {
+const THROWN_OUT: Pick<Seen<KeptRelease>, 'setback'> = {
   setback: { outcome: 'rolled-back', at: at(12), rollout: 5, actor: 'guard', reason: 'it crashes' }
 }
 

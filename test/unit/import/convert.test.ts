@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { attempt } from '../../../server/errors.ts'
 import fc from '../../support/fast-check.ts'
 import { configText } from '../../../server/import/config-text.ts'
 import { convertEcosystem } from '../../../server/import/convert.ts'
@@ -238,10 +239,6 @@ function nothing () {
 
 /** What can come out of a file. */
 function isData (value: unknown) {
-  try {
-    return JSON.stringify(value) !== undefined
-  } catch {
-    // A BigInt.
-    return false
-  }
+  // A BigInt.
+  return attempt(() => JSON.stringify(value) !== undefined, false)
 }

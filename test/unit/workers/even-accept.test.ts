@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import net from 'node:net'
 import { describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { attempt } from '../../../server/errors.ts'
 import { createEvenAccept, type Calls, type EvenAccept } from '../../../workers/even-accept.ts'
 import { withoutNativeCalls } from '../../support/service-manager.ts'
 import { until } from '../../support/until.ts'
@@ -115,13 +116,8 @@ async function connect (t: TestContext, server: net.Server) {
 /** @returns how this process waits for it */
 function registration (fd: number): string {
   return readdirSync('/proc/self/fdinfo').flatMap((name) => {
-    try {
-      return readFileSync(`/proc/self/fdinfo/${name}`, 'utf8').split('\n').filter((line) =>
-        new RegExp(`^tfd: +${fd} `).test(line)
-      )
-    } catch {
-      return []
-    }
+    const rows = attempt(() => readFileSync(`/proc/self/fdinfo/${name}`, 'utf8'), '').split('\n')
+    return rows.filter((line) => new RegExp(`^tfd: +${fd} `).test(line))
   }).join()
 }
 
