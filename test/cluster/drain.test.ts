@@ -278,6 +278,8 @@ require('node:http').createServer((request, response) => response.end(String(pro
       upload.flushHeaders()
       await once(upload, 'continue')
       const closed = once(socket, 'close')
+      // The next worker starts no helper, which would outlive these tests.
+      await rm(helper)
       const rollout = await deck.rollout('deploy')
       assert.equal((await closed)[0], 1012)
       const [exit] = await deck.history('type=worker.exited')
