@@ -78,23 +78,6 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal((await rolled).state, 'succeeded')
   })
 
-  rareTest('an answer that is known but not yet read by its client is not cut after the grace period', async (t) => {
-    const graceMs = 100
-    const { deck, url } = await startEveryWay(t, graceMs)
-    const bytes = 20_000_000
-    const agent = new http.Agent({ keepAlive: true })
-    t.after(() => agent.destroy())
-    const [response] = await once(http.get(`${url}/download?bytes=${bytes}`, { agent }), 'response') as [
-      http.IncomingMessage
-    ]
-    const { rolled } = await beginDrain(deck)
-    await new Promise((resolve) => setTimeout(resolve, 10 * graceMs))
-    let read = 0
-    for await (const chunk of response) read += chunk.length
-    assert.equal(read, bytes)
-    assert.equal((await rolled).state, 'succeeded')
-  })
-
   rareTest(
     'a connection whose answer ends late in a drain is kept for a grace period of its own, as is one that sends half a request',
     async (t) => {
@@ -295,6 +278,8 @@ require('node:http').createServer((request, response) => response.end(String(pro
       upload.flushHeaders()
       await once(upload, 'continue')
       const closed = once(socket, 'close')
+      // The next worker starts no helper, which would outlive these tests.
+      await rm(helper)
       const rollout = await deck.rollout('deploy')
       assert.equal((await closed)[0], 1012)
       const [exit] = await deck.history('type=worker.exited')
@@ -320,19 +305,6 @@ require('node:http').createServer((request, response) => response.end(String(pro
     const [draining, ...rest] = (await readFile(notes, 'utf8')).trim().split('\n')
     assert.match(draining, /^message \{"type":"draining","from":"master","data":\{.*"isLast":true\}\}$/)
     assert.deepEqual(rest, ['message {"type":"shutdown","from":"master"}', 'exit 0'])
-  })
-
-  rareTest('an app that closes its servers itself at SIGTERM does so without an error', async (t) => {
-    const deck = await startReadyHere(t, 'closes-at-sigterm.js', { workers: 1 })
-    assert.equal((await deck.rollout('restart')).state, 'succeeded')
-    const [exit] = await deck.history('type=worker.exited')
-    assert.deepEqual([exit.code, exit.signal], [0, null])
-  })
-
-  rareTest('a worker that sends nonsense harms nobody but itself', async (t) => {
-    const deck = await startReadyHere(t, 'sends-nonsense.js', { workers: 2 })
-    assert.ok((await deck.history('type=unexpected')).length > 0)
-    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
   })
 
   test('a second SIGTERM kills what is left and exits 1 at once', async (t) => {

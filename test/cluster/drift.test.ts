@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
-import { renameSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
+import { statSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
 import { startReadyHere } from '../support/deck-here.ts'
-import { tempFolder } from '../support/folder.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import { createSources } from '../support/sources.ts'
@@ -47,33 +45,6 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     assert.deepEqual(after.workers.map((row) => [row.drifted, row.release]), [[false, 'r2'], [false, 'r2']])
     await killWorker(deck, 2, isReady)
     assert.equal((await deck.history('type=worker.drifted')).length, 1)
-  })
-
-  rareTest('behind a link: where that leads now is of no matter, but an edit of the pinned folder is marked',
-    async (t) => {
-      const [one, two] = [createSources(), createSources()]
-      two.write('nested', 2)
-      const link = path.join(tempFolder(), 'current')
-      symlinkSync(one.folder, link)
-      const deck = await startReadyHere(t, path.join(link, 'app.js'))
-      symlinkSync(two.folder, `${link}.next`)
-      renameSync(`${link}.next`, link)
-      await killWorker(deck, 1, isReady)
-      assert.deepEqual(await deck.history('type=worker.drifted'), [])
-
-      const file = one.write('nested', 3)
-      const { worker } = await killWorker(deck, 2, isReady)
-      const [event] = await deck.history('type=worker.drifted')
-      assert.deepEqual([event.worker, event.release, event.detail], [worker, 'r1', changeOf(file)])
-    })
-
-  rareTest('a touch is no drift', async (t) => {
-    const { app, folder } = createSources()
-    const deck = await startReadyHere(t, app)
-    for (const name of ['app.js', 'lib/nested.js', 'lib/required.cjs'])
-      utimesSync(path.join(folder, name), new Date(), new Date())
-    await killWorker(deck, 1, isReady)
-    assert.ok((await deck.status()).workers.every((row) => row.drifted === false))
   })
 
   rareTest('with hold the slot waits, until the files are back or something is deployed', async (t) => {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { startDeck } from '../support/deck.ts'
 import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
@@ -65,14 +64,5 @@ describe('programs that come to their end', { concurrency: 3 }, () => {
       flags: ['--restart-policy', 'on-failure', '--ready-signal', 'online'] })
     await deck.post('/messages', { type: 'go' })
     await untilFinished(deck, 1)
-  })
-
-  rareTest('a job that was done is not done again where its master dies', async (t) => {
-    const { begun, ...options } = job('on-failure')
-    const deck = await startDeck(t, 'does-a-job.js', options)
-    await untilFinished(deck, 2)
-    await deck.loseMaster()
-    await untilFinished(deck, 2)
-    assert.deepEqual(begun(), ['1', '2'])
   })
 })

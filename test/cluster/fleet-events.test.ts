@@ -2,14 +2,11 @@ import assert from 'node:assert/strict'
 import path from 'node:path'
 import { test } from 'node:test'
 import { openHistory } from '../../db/history.ts'
-import { createEventStream } from '../../server/events/stream.ts'
 import { createNatsConnection } from '../../server/fleet/nats-connection.ts'
 import { createFeed, type Page, type Wanted } from '../../server/fleet/feed.ts'
-import { createOutbox } from '../../server/fleet/outbox.ts'
 import { runCliHere } from '../support/cli-here.ts'
 import { startMember, type Member } from '../support/fleet.ts'
 import { openStream, recordedIn, type Stored } from '../support/fleet-events.ts'
-import { tempFolder } from '../support/folder.ts'
 import { createLink, startNats, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
 import type { Deck } from '../support/deck.ts'
@@ -97,34 +94,6 @@ test('a master that is killed while its events go out loses none and tells none 
     t.diagnostic(`${late.length} of 60 messages were not told yet when the master was killed`)
     assert.ok(late.length > 0, 'it was killed in the middle')
   })
-
-test('10,000 events that were recorded while NATS was away are in the stream afterwards, once and in order', {
-  skip: skip || rareOnly
-}, async (t) => {
-  const nats = await startNats(t)
-  const history = openHistory({ file: path.join(tempFolder(), 'history.db') })
-  const events = createEventStream()
-  events.subscribe(history.record)
-  const connection = createNatsConnection({ options: { servers: [nats.url], name: 'test', tls: {} }, member: 'one' })
-  const outbox = createOutbox({ nats: connection, history, events,
-    teller: () => ({ member: 'one', app: 'shop', host: 'here' }) })
-  t.after(async () => {
-    await outbox.close()
-    await connection.close()
-    history.close()
-  })
-  events.publish({ type: 'master.started' })
-  connection.start()
-  const stream = await openStream(t, nats)
-  await stream.untilCount(1)
-
-  await nats.kill()
-  for (let n = 0; n < 10_000; n++) events.publish({ type: 'worker.forked', slot: 1, worker: n + 1 })
-  await nats.start()
-
-  const stored = await stream.untilCount(10_001)
-  assert.deepEqual(idsOf(stored, 'one'), Array.from({ length: 10_001 }, (_, n) => n + 1))
-})
 
 test('each page of what the fleet has told is what it asks for, newest first, and no message of strangers is among it',
   { skip }, async (t) => {

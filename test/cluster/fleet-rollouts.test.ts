@@ -6,7 +6,7 @@ import { runCliHere } from '../support/cli-here.ts'
 import { startFleet, startMember, type Member } from '../support/fleet.ts'
 import { tempFolder } from '../support/folder.ts'
 import { hammer } from '../support/load.ts'
-import { createLink, startNats, withoutNats } from '../support/nats.ts'
+import { startNats, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
 import type { FleetRollout } from '../../server/fleet/api-answers.ts'
 
@@ -67,26 +67,6 @@ test('a bad release: the first host goes back by itself, the rest never begin, a
     assert.deepEqual(await versionsOf(members), ['v1', 'v3', 'v3'])
   })
 
-test('where a host fails those that are done go back, the last one first', { skip: skip || rareOnly }, async (t) => {
-  const nats = await startNats(t)
-  const members = await startFleet(t, NAMES, { servers: nats.url, flags: PINNED })
-  members[0].put('v2')
-  members[1].put('v2')
-  members[2].put('v2', { isBad: true })
-
-  const { code, stderr } = await cli(members[0], 'deploy --wait --on-failure rollback')
-
-  assert.equal(code, 1, stderr)
-  const { rollout } = await members[1].fleet()
-  assert.equal(rollout.state, 'rolled-back')
-  assert.deepEqual(statesOf(rollout), { 'web-1': 'reverted', 'web-2': 'reverted', 'web-3': 'failed' })
-  assert.deepEqual(storyOf(rollout).slice(-6), ['rolling-back web-3', 'turn-reverting web-2', 'turn-reverted web-2',
-    'turn-reverting web-1', 'turn-reverted web-1', 'rolled-back'])
-  assert.deepEqual(await versionsOf(members), ['v1', 'v1', 'v1'])
-  assert.deepEqual((await ownRollouts(members[1])).map(({ kind, state }) => [kind, state]), [['rollback', 'succeeded'],
-    ['deploy', 'succeeded']])
-})
-
 test(
   'operators: a pause lets the turn end and begins no other, a second rollout is a conflict that names the first, an abort in a turn takes it back',
   { skip: skip || rareOnly },
@@ -126,76 +106,6 @@ test(
     // And two at once: one of them is refused, whoever that is.
     const both = await Promise.all([cli(members[0], 'restart --wait'), cli(members[1], 'restart --wait')])
     assert.deepEqual(both.map(({ code }) => code).sort(), [0, 4])
-  }
-)
-
-test(
-  'what operators may do before the first turn, in a turn, between turns, in the pause between batches, on the way back and after the end',
-  { skip: skip || rareOnly },
-  async (t) => {
-    const nats = await startNats(t)
-    const link = await createLink(t, { to: nats.port })
-    const [[first], [other]] = await Promise.all([startFleet(t, ['web-1'], { flags: PINNED, servers: link.url }),
-      startFleet(t, ['web-2'], { flags: PINNED, servers: nats.url })])
-    for (const member of [first, other]) {
-      await member.untilFleet(({ members }) => members.length === 2, 'two members')
-      member.put('v2')
-    }
-    const order = async (name: string) => {
-      const [where, body] = name === 'begin' ? ['', '{"kind":"restart"}'] : [`/${name}`, undefined]
-      const answer = await other.api<{ state?: string, code?: string, detail?: string }>(`/fleet/rollout${where}`, {
-        method: 'POST',
-        body
-      })
-      return { is: answer.status < 400 ? answer.body.state : answer.body.code, detail: answer.body.detail }
-    }
-    const check = async (when: string, wanted: Record<string, string>) => {
-      for (const [name, is] of Object.entries(wanted)) assert.equal((await order(name)).is, is, `${name} ${when}`)
-    }
-    const begin = async (wanted: object) =>
-      assert.equal(
-        (await other.api('/fleet/rollout', { method: 'POST',
-          body: JSON.stringify({ kind: 'deploy', note: 'the first', ...wanted }) })).status,
-        202
-      )
-    const seen = (state: string, turn: string, what: string) =>
-      other.untilFleet(({ rollout }) => rollout.state === state && rollout.turns['web-1'].state === turn, what)
-
-    // Whose turn is to come hears nothing of it.
-    link.cut()
-    await begin({})
-    assert.match(String((await order('begin')).detail), /Rollout 1 of the fleet \(deploy by .+\) is running/)
-    await check('before the first turn', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused' })
-    link.mend()
-    await first.untilFleet(({ nats, rollout }) => nats.isConnected && rollout?.state === 'paused',
-      'it to hear of the pause')
-    first.hold()
-    await check('before the first turn', { resume: 'running' })
-    await seen('running', 'running', 'the first turn')
-    await check('in a turn', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused' })
-    first.letGo()
-    await seen('paused', 'succeeded', 'the end of the turn')
-    first.hold()
-    await check('between turns', { begin: 'rollout-running', pause: 'rollout-state', abort: 'rolling-back' })
-    await seen('rolling-back', 'reverting', 'the way back')
-    await check('on the way back', { begin: 'rollout-running', pause: 'rollout-state', resume: 'rollout-state',
-      abort: 'rollout-state' })
-    first.letGo()
-    const { rollout } = await seen('rolled-back', 'reverted', 'the end')
-    assert.deepEqual(statesOf(rollout), { 'web-1': 'reverted', 'web-2': 'skipped' })
-    await check('after the end', { pause: 'rollout-ended', resume: 'rollout-ended', abort: 'rollout-ended' })
-
-    await begin({ pauseMs: 3_600_000 })
-    await seen('running', 'succeeded', 'the pause between two batches')
-    await check('in the pause between batches', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused',
-      abort: 'rolling-back' })
-    await seen('rolled-back', 'reverted', 'the end')
-    assert.deepEqual((await ownRollouts(other)).length, 0)
-    assert.deepEqual((await ownRollouts(first)).map(({ kind }) => kind), ['rollback', 'deploy', 'rollback', 'deploy'])
-    assert.deepEqual(await versionsOf([first, other]), ['v1', 'v1'])
-    for (const member of [first, other])
-      assert.deepEqual(await member.history('type=fleet.forgotten'), [],
-        'no answer that came late passes for that of a NATS server that has forgotten')
   }
 )
 

@@ -6,7 +6,6 @@ import { openFreshConnections } from '../support/load.ts'
 import { startNats, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
 import type { Fleet, FleetRollout } from '../../server/fleet/api-answers.ts'
-import type { Deck } from '../support/deck.ts'
 
 const skip = withoutNats
 
@@ -73,20 +72,4 @@ test('a deck whose master is upgraded stays the same member, and takes its turn'
     const { id } = await begin(other)
     await ended(other, id, 'succeeded')
     assert.deepEqual([await upgraded.version(), await other.version()], ['v2', 'v2'])
-  })
-
-test('a deck whose master is killed is the same member again, before any rollout too', { skip: skip || rareOnly },
-  async (t) => {
-    const nats = await startNats(t)
-    const deck = await startMember(t, { name: 'web-1', servers: nats.url, isApart: true })
-    const { members: [{ home }] } = await deck.untilFleet(
-      ({ nats, members }) => nats.isConnected && !members[0].isSilent,
-      'the fleet'
-    )
-    await (deck as Deck).loseMaster()
-    const { members: [next], problem } = await deck.untilFleet(
-      ({ nats, problem: found, members }) => nats.isConnected && (found !== null || !members[0].isSilent),
-      'the fleet again'
-    )
-    assert.deepEqual([next.home, problem], [home, null])
   })

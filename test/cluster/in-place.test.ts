@@ -90,16 +90,6 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
     assert.deepEqual(await answers(deck), ['one'])
   })
 
-  rareTest('a new master, which has seen no file of it, refuses as well', async (t) => {
-    const { deck, put, cli } = await deployedInPlace(t, { start: startDeck })
-    put(app('response.end(\'two\')'))
-    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
-    assert.equal((await cli('upgrade', '--wait')).code, 0)
-    const { code, stderr } = await cli('rollback', 'r1')
-    assert.equal(code, 4)
-    assert.match(stderr, /r1 cannot come back: r2 was deployed from the same folder later/)
-  })
-
   rareTest('a deploy that fails midway leaves the workers of the old code alone, and says why it cannot go back',
     async (t) => {
       const { deck, put } = await deployedInPlace(t, { workers: 2 })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import net from 'node:net'
 import { describe, test, type TestContext } from 'node:test'
-import { get, keepAsking } from '../support/asking.ts'
+import { get } from '../support/asking.ts'
+import { FEW, hammer } from '../support/load.ts'
 import { startReadyHere } from '../support/deck-here.ts'
 import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
@@ -28,14 +29,14 @@ async function callBack (port: number): Promise<string> {
 describe('ports that are opened late', { concurrency: 2 }, () => {
   test('one of the app\'s choice is shared under load, and a restart waits for it: no connection is refused', async (t) => {
     const { deck, url, second } = await run(t, { lateMs: '1500' })
-    const main = keepAsking(t, url)
+    const main = hammer(t, url, FEW)
     const isSecond = ({ type, message }: DeckEvent) => type === 'worker.listening' && message === second
     for (const slot of [1, 2])
       await deck.untilEvent('worker.listening', { slot, message: second })
-    const late = keepAsking(t, second)
+    const late = hammer(t, second, FEW)
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.match(await get(second), /^\d+$/)
-    assert.deepEqual([(await main.end()).failed, (await late.end()).failed], [[], []])
+    for (const load of [main, late]) await load.checkNoneLost()
     const events = (await deck.history('limit=100')).reverse()
     for (const slot of [1, 2]) {
       const told = events.filter((event) =>

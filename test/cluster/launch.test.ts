@@ -4,18 +4,12 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
-import { rareTest } from '../support/rare.ts'
 import type { DeckClient } from '../support/deck-client.ts'
 
 /** A server that says how it was started. */
 const TELLS = `#!/usr/bin/env node
 const told = () => ({ args: process.argv.slice(2), level: process.env.LEVEL, script: process.env.npm_lifecycle_event, version: process.env.npm_package_version, cwd: process.cwd(), file: __filename, release: process.env.CLUSTERDECK_RELEASE })
 require('node:http').createServer((_request, response) => response.end(JSON.stringify(told()))).listen(0)
-`
-/** As ts-node: require() compiles what it is asked for. */
-const COMPILER = `
-const { readFileSync } = require('node:fs')
-require.extensions['.ts'] = (module, file) => module._compile(readFileSync(file, 'utf8').replaceAll(': string', ''), file)
 `
 
 /** `files`: by path; objects become JSON */
@@ -101,16 +95,4 @@ test('a folder that is a link is pinned at each deploy, and so is a folder that 
   assert.deepEqual(await told(), expected('2.0.0'))
   await deployed(deck, { path: '3.0.0' })
   assert.deepEqual(await told(), expected('3.0.0'))
-})
-
-rareTest('TypeScript that --require compiles is run by that', async (t) => {
-  const cwd = write({ 'package.json': { scripts: { dev: 'nodemon main.ts' } },
-    'main.ts':
-      'const part: string = require(\'./part.ts\')\nrequire(\'node:http\').createServer((_request, response) => response.end(JSON.stringify({ part }))).listen(0)\n',
-    'part.ts': 'const part: string = \'compiled\'\nmodule.exports = part\n', 'node_modules/ts-node/package.json': {},
-    'node_modules/ts-node/register.js': COMPILER })
-  const deck = await startDeckHere(t, null, { workers: 1, cwd, flags: ['--script', 'dev'] })
-  assert.deepEqual(await ask(deck), { part: 'compiled' })
-  assert.match(deck.output.stdout,
-    /^script dev → node -r ts-node\/register main\.ts\n +it would restart at changes; clusterdeck does with --watch\n/)
 })

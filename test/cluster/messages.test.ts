@@ -33,18 +33,6 @@ describe('messages', { concurrency: true }, () => {
       'message "reload" sent to 2 workers', { type: 'reload', workers: ids }])
   })
 
-  rareTest('for one worker reach that worker alone', async (t) => {
-    const deck = await startReadyHere(t, 'repeats-what-it-hears.js', { workers: 2 })
-    const { workers: [first, second] } = await deck.status()
-    const { status, body } = await deck.post('/messages', { worker: second.id, type: 'only you' })
-    assert.deepEqual([status, body], [202, { workers: [second.id] }])
-    await deck.post('/messages', { type: 'all of you' })
-    const typesOf = (events: DeckEvent[]) => events.map(({ detail }) => Object(detail?.data).type)
-    await deck.untilHistory(`type=worker.message&worker=${second.id}`, 4)
-    assert.deepEqual(typesOf(await deck.untilHistory(`type=worker.message&worker=${first.id}`, 2)), ['all of you',
-      'all of you'])
-  })
-
   rareTest(
     'of the app in a flood: some are told, the others counted, and those of another shape are nobody\'s business',
     async (t) => {

@@ -8,7 +8,6 @@ import { startDeckHere, startReadyHere } from '../support/deck-here.ts'
 import { freePort } from '../support/ports.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
-import { withoutStarved } from '../support/starved.ts'
 
 /** A busy machine takes a second to boot a worker. */
 const SOON = ['--ready-timeout-ms', '4000']
@@ -37,26 +36,6 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     const { uptimeMs } = await deck.untilEvent('worker.ready')
     assert.ok(Number(uptimeMs) >= 6500, `after ${uptimeMs} ms`)
     assert.deepEqual(await deck.history('type=worker.no-server'), [])
-  })
-
-  rareTest('one that listens after all is a server from then on, which a restart waits for', async (t) => {
-    const port = await freePort()
-    const deck = await startReadyHere(t, 'boots-slowly.js', { workers: 1, flags: ['--ready-timeout-ms', '3000'],
-      env: { BOOT_MS: '12000', PORT: String(port) } })
-    const { worker } = await deck.untilEvent('worker.listens-late')
-    const { state, reason } = await deck.rollout('restart')
-    assert.deepEqual([state, withoutStarved(String(reason))], ['failed',
-      `worker ${Number(worker) + 1} (slot 1) was not ready within 3 s (option ready.timeoutMs)`])
-    assert.deepEqual((await deck.until({ ready: 1 })).workers.map(({ id }) => id), [worker])
-    assert.equal(await get(`http://127.0.0.1:${port}/`), String((await deck.status()).workers[0].pid))
-  })
-
-  rareTest('it outlives its master, until the next one has a worker in its place', async (t) => {
-    const deck = await startReady(t, 'never-listens.js', { workers: 1, flags: ['--ready-timeout-ms', '4000'] })
-    await deck.loseMaster()
-    const exit = await deck.untilEvent('worker.exited', { worker: 1 })
-    const [next] = await deck.history('type=worker.ready')
-    assert.deepEqual([next.worker, exit.cause, next.id < exit.id], [2, 'master-lost', true])
   })
 
   test('a server of UDP alone is ready once it is bound, also with a port for itself, and so is its successor', async (t) => {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { get, keepAsking } from '../support/asking.ts'
+import { get } from '../support/asking.ts'
+import { FEW, hammer } from '../support/load.ts'
 import { startReady } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -29,11 +30,11 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
       args: ['--unhealthy', '5'] })
     const first = await until('worker.ready')
     assert.equal(first.message, 'GET /health answered 200 at try 6')
-    const load = keepAsking(t, `${url()}/`)
+    const load = hammer(t, `${url()}/`, FEW)
     deck.dispatch({ type: 'rollout', kind: 'deploy', release, actor: 'test' })
     await until('rollout.succeeded')
-    const { asked, failed } = await load.end()
-    assert.deepEqual([failed, asked > 20], [[], true], `${asked} asked`)
+    const { total, failures } = await load.stop()
+    assert.deepEqual([failures, total > 20], [[], true], `${total} asked`)
     const { connectionsBefore, connections, seen, pid } = await seenBy(url())
     assert.equal(connectionsBefore, 0)
     assert.deepEqual(seen[0], { listening: true, port: true }, 'it believed that it listens')
@@ -72,11 +73,11 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
       flags: { ...ASK, readyWarmup: ['/large', '/fails'], readyWarmupRounds: 2 }
     })
     await until('worker.listening')
-    const clients = keepAsking(t, `${url()}/client`)
+    const clients = hammer(t, `${url()}/client`, FEW)
     assert.equal((await until('worker.warm-up-failed')).message,
       '2 of 4 warm-up requests failed: GET /fails answered 503 (the <b>cache</b> is empty)')
     assert.match((await until('worker.ready')).message, /^GET \/health answered 200; 4 warm-up requests took \d+ ms$/)
-    await clients.end()
+    await clients.stop()
     assert.deepEqual(
       (await seenBy(url())).urls.filter((each: string, index: number) => each !== '/client' || index < 5),
       ['/health', '/large', '/fails', '/large', '/fails']
@@ -118,13 +119,13 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
       const deck = await startReady(t, app, { args, cwd, workers: 1,
         flags: ['--ready-log', 'now ready', '--rollout-limits-ready-timeout-ms', '1500'], env: { PORT: String(port) } })
       writeFileSync(path.join(cwd, 'hold'), '')
-      const load = keepAsking(t, `http://127.0.0.1:${port}/`)
+      const load = hammer(t, `http://127.0.0.1:${port}/`, FEW)
       const { state, reason } = await deck.rollout('restart')
       assert.equal(state, 'failed')
       assert.match(String(reason), /has not written the line "now ready"/)
       rmSync(path.join(cwd, 'hold'))
       assert.equal((await deck.rollout('restart')).state, 'succeeded')
-      assert.deepEqual((await load.end()).failed, [])
+      await load.checkNoneLost()
     })
   }
 
@@ -144,14 +145,14 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     })
     const before = (await deck.until({ ready: 2 })).workers.map(({ pid }) => pid)
     const url = await deck.appUrl()
-    const load = keepAsking(t, `${url}/seen`)
+    const load = hammer(t, `${url}/seen`, FEW)
     writeFileSync(sick, '')
     const { state, reason } = await deck.rollout('deploy')
     assert.equal(state, 'failed')
     assert.equal(withoutStarved(String(reason)),
       'worker 3 (slot 1) was not ready within 4 s (option rollout.limits.readyTimeoutMs): GET /health answered 503 (the <b>cache</b> is empty)')
     assert.deepEqual((await deck.until({ ready: 2 })).workers.map(({ pid }) => pid), before)
-    assert.deepEqual((await load.end()).failed, [])
+    await load.checkNoneLost()
     const exit = await deck.untilEvent('worker.exited', { worker: 3 })
     assert.equal(exit.cause, 'boot-failure')
     const { body: { items: [group] } } = await deck.api('/crashes')

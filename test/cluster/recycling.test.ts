@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { runCliHere } from '../support/cli-here.ts'
 import { startReadyHere } from '../support/deck-here.ts'
 import { hammer, openFreshConnections } from '../support/load.ts'
 import { present } from '../support/present.ts'
@@ -91,21 +90,5 @@ describe('recycling', { concurrency: true }, () => {
     // Each request leaves a row of 1,500 numbers.
     assert.ok(bytesPer1000Requests > 10e6 && bytesPer1000Requests < 60e6 && bytes > 20e6, JSON.stringify(detail))
     assert.deepEqual(existsSync(path.join(deck.folder, 'heaps')), false)
-  })
-
-  test('an operator kills a worker, by API and by command line', async (t) => {
-    const deck = await startReadyHere(t, 'answers-with-pid.js')
-    const { status, body } = await deck.post('/workers/1/kill')
-    assert.deepEqual([status, body], [202, { worker: 1 }])
-    const first = await deck.untilEvent('worker.exited', { worker: 1 })
-    assert.deepEqual([first.cause, first.signal, first.actor, first.release], ['operator', 'SIGKILL',
-      'the owner\'s token', 'r1'])
-    const cli = await runCliHere(['kill', '2', '--data-dir', deck.folder])
-    assert.deepEqual([cli.code, cli.stdout], [0, 'worker 2 killed; its replacement starts\n'])
-    const second = await deck.untilEvent('worker.exited', { worker: 2 })
-    assert.deepEqual([second.cause, second.signal, second.actor], ['operator', 'SIGKILL', 'the owner\'s token'])
-    await deck.until({ ready: 2 })
-    const unknown = await runCliHere(['kill', '99', '--data-dir', deck.folder])
-    assert.deepEqual([unknown.code, unknown.stderr], [1, 'clusterdeck: No worker 99 is alive\n'])
   })
 })

@@ -132,14 +132,6 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
     }
   )
 
-  rareTest('sockets that were passed to another process are not taken', async (t) => {
-    const socket = openSocket(t)
-    const launch = { ...passing([socket], ['web']), through: [] }
-    const deck = await startReady(t, 'answers-with-pid.js', { launch, env: { LISTEN_PID: '1' }, workers: 1 })
-    assert.deepEqual(await deck.history('type=socket.unused'), [])
-    for (const { pid } of (await deck.status()).workers) assert.deepEqual(serviceVariables(present(pid)), [])
-  })
-
   rareTest('an app that listens on another address of the same port is told what is in its way', async (t) => {
     const socket = openSocket(t)
     const { code, stderr } = await runCli(['start', APP_FILE, '--admin-port', '0', '--workers', '1', '--data-dir',

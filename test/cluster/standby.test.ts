@@ -78,20 +78,6 @@ describe('a worker on standby', () => {
     })
   }
 
-  rareTest('is of the release that serves: a deploy and a restart renew it', async (t) => {
-    const deck = await startDeckHere(t, APP, { workers: 1, flags: STANDBY })
-    let { standby: { workers: [before] } } = await standing(deck)
-    for (const kind of ['deploy', 'restart'] as const) {
-      const rollout = await deck.rollout(kind)
-      assert.equal(rollout.state, 'succeeded')
-      const { cause } = await deck.untilEvent('worker.exited', { worker: before.id })
-      assert.equal(cause, kind)
-      const { standby: { workers: [next] }, release } = await standing(deck)
-      assert.equal(next.release, release.id)
-      before = next
-    }
-  })
-
   rareTest('ends with its master, and the next one has its own', async (t) => {
     const deck = await startDeck(t, APP, { workers: 1, flags: STANDBY, env: { ALONE: 'on' } })
     const { standby: { workers: [first] } } = await standing(deck)
@@ -108,18 +94,6 @@ describe('a worker on standby', () => {
     assert.equal(isAlive(present(second.pid)), false)
     await deck.stop()
     assert.equal(isAlive(present(third.pid)), false)
-  })
-
-  test('can be asked for, and done without, while the cluster runs', async (t) => {
-    const deck = await startReadyHere(t, APP, { workers: 1 })
-    const tag = async () => String((await deck.api('/config')).headers.get('etag'))
-    const set = async (standby: number) =>
-      await deck.api('/config', { method: 'PATCH', headers: { 'if-match': await tag() },
-        body: JSON.stringify({ standby }) })
-    assert.equal((await set(1)).status, 200)
-    const { standby: { workers: [one] } } = await standing(deck)
-    assert.equal((await set(0)).status, 200)
-    await deck.untilEvent('worker.exited', { worker: one.id })
   })
 })
 

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { lookup } from 'node:dns/promises'
 import { readdir, stat, symlink, writeFile } from 'node:fs/promises'
-import http2 from 'node:http2'
 import https from 'node:https'
-import net from 'node:net'
 import path from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -59,12 +57,6 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await answersAfterDeploy(deck, () => get(`http://127.0.0.1:${port}/`))
   })
 
-  rareTest('an app that serves only as the main module gets its arguments too', async (t) => {
-    const { deck, url } = await run(t, 'serves-only-as-main-module.cjs', { args: ['--colour', 'blue'] })
-    assert.deepEqual(JSON.parse(await get(url)).argv, ['--colour', 'blue'])
-    await answersAfterDeploy(deck, () => get(url))
-  })
-
   rareTest('https, and a session ticket of one worker is good for the next', async (t) => {
     const { deck, url } = await run(t, 'https-app.js')
     assert.match(url, /^https:/)
@@ -75,19 +67,6 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.notEqual(later.body, body)
     assert.equal(later.isReused, true)
   })
-
-  rareTest('http2: a stream that is open when its worker drains is answered, and the next session reaches a new worker',
-    async (t) => {
-      const { deck, url } = await run(t, 'http2-app.js')
-      const session = http2.connect(url)
-      const slow = http2Get(session, '/?ms=1500')
-      await answersAfterDeploy(deck, () => {
-        const next = http2.connect(url)
-        return http2Get(next, '/').finally(() => next.close())
-      })
-      assert.match(await slow, /^\d+$/)
-      assert.ok(session.closed, 'the server has said goodbye')
-    })
 
   test('a Unix socket, whose path is there until the master ends, and has the permissions that node would give it', async (t) => {
     const socketPath = path.join(tempFolder(), 'app.sock')
@@ -174,15 +153,6 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.match(String(message), /it has closed 1 WebSocket$/)
   })
 
-  rareTest('a plain TCP server', async (t) => {
-    const { url } = await run(t, 'net-echo.js')
-    assert.match(url, /^tcp:\/\/127\.0\.0\.1:\d+$/)
-    const socket = net.connect(Number(new URL(url).port), '127.0.0.1')
-    socket.end('over and out')
-    const [data] = await once(socket, 'data')
-    assert.equal(String(data), 'over and out')
-  })
-
   test('exclusive servers and UDP sockets stay with their worker; a second shared server, with reusePort too, gets a port of its own that all share', async (t) => {
     const { deck } = await run(t, 'shares-and-keeps.js', { workers: 2 })
     const { app } = await deck.untilStatus(({ app }) => app.addresses.length === 4, 'all four addresses')
@@ -244,17 +214,5 @@ function tlsGet (port: number,
       }).on('end', () => resolve({ body, ...result }))
     })
     request.on('error', reject)
-  })
-}
-
-function http2Get (session: http2.ClientHttp2Session, where: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    session.on('error', reject)
-    const stream = session.request({ ':path': where })
-    let body = ''
-    stream.setEncoding('utf8').on('data', (text) => {
-      body += text
-    }).on('end', () => resolve(body)).on('error', reject)
-    stream.end()
   })
 }

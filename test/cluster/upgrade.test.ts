@@ -9,7 +9,6 @@ import { identifyProcess, isAlive } from '../../server/system/process-identity.t
 import { above } from '../support/event-log.ts'
 import { runCliHere } from '../support/cli-here.ts'
 import { type Deck, startReady } from '../support/deck.ts'
-import { startReadyHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { serveHttp } from '../support/http-server.ts'
 import { createInstallation } from '../support/install.ts'
@@ -192,13 +191,6 @@ describe('upgrade in place', () => {
       await assertNothingLeft(deck)
     }
   )
-
-  rareTest('is refused where it cannot be done, and says why', async (t) => {
-    const deck = await startReadyHere(t, 'answers-with-pid.js', { workers: 1 })
-    const { code, stderr } = await upgrade(deck)
-    assert.equal(code, 1)
-    assert.match(stderr, /needs the keeper/)
-  })
 })
 
 const idOf = ({ id }: { id: number }) => id

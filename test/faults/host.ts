@@ -4,6 +4,7 @@
 // No request of the others may fail, and no turn of the event loop be late by more than LATE_MS; in what happens to the
 // host, no request of anybody may fail.
 import { parseArgs } from 'node:util'
+import { toTable } from '../apps/report.ts'
 import { HOST_FAULTS, type HostFault } from './host-faults.ts'
 import { openHostSite, VICTIM } from './host-site.ts'
 import { chooser, tryEach } from './results.ts'
@@ -62,19 +63,15 @@ function findingsOf ({ problems, latestMs, withoutCpu, cells }: Row): string[] {
 }
 
 function toMarkdown (rows: Row[]) {
-  const figure = (value: number | null) => value === null ? '–' : value.toFixed(1)
+  const figure = (value: number | null) => value?.toFixed(1)
   return [
-    '| | apps | requests | failed | hung | failed of those not judged | latest turn, ms | p99, ms | without a CPU | seconds |',
-    '| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |',
-    ...rows.map(({ title, cells, spared, latestMs, p99Ms, withoutCpu, seconds }) => {
-      const sum = (key: 'requests' | 'failed' | 'hung') =>
-        Object.values(cells).reduce((total, cell) => total + cell[key], 0)
-      return `| ${title} | ${Object.keys(cells).length} | ${sum('requests')} | ${sum('failed')} | ${
-        sum('hung')
-      } | ${spared} | ${figure(latestMs)} | ${figure(p99Ms)} | ${
-        withoutCpu === null ? '–' : `${Math.round(withoutCpu * 100)} %`
-      } | ${seconds.toFixed(1)} |`
-    }),
+    toTable(['', 'apps', 'requests', 'failed', 'hung', 'failed of those not judged', 'latest turn, ms', 'p99, ms',
+      'without a CPU', 'seconds'], rows.map(({ title, cells, spared, latestMs, p99Ms, withoutCpu, seconds }) => {
+        const sum = (key: 'requests' | 'failed' | 'hung') =>
+          Object.values(cells).reduce((total, cell) => total + cell[key], 0)
+        return [title, Object.keys(cells).length, sum('requests'), sum('failed'), sum('hung'), spared, figure(latestMs),
+          figure(p99Ms), withoutCpu === null ? null : `${Math.round(withoutCpu * 100)} %`, seconds.toFixed(1)]
+      })),
     ...rows.filter((row) => !isRowClean(row)).map((row) => `\n**${row.title}**: ${findingsOf(row).join('; ')}`)
   ].join('\n')
 }

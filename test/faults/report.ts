@@ -1,3 +1,4 @@
+import { toTable } from '../apps/report.ts'
 import { isClean, type Cell } from './verdict.ts'
 import type { Row } from './trial.ts'
 import type { Fault } from './faults.ts'
@@ -26,8 +27,8 @@ export function summarize (row: Row) {
 export function toMarkdown (rows: Row[], faults: readonly Fault[], loads: readonly Load[]) {
   const title = ({ fault }: Row) => faults.find(({ name }) => name === fault)?.title ?? fault
   return ['requests / failed / of these excusable / hung / begun twice', '',
-    line(['', ...loads.map((load) => load.title)]), line(['', ...loads].map(() => '---')),
-    ...rows.map((row) => line([title(row), ...loads.map(({ name }) => cellText(row.cells[name]))])),
+    toTable(['', ...loads.map((load) => load.title)],
+      rows.map((row) => [title(row), ...loads.map(({ name }) => cellText(row.cells[name]))])),
     ...rows.filter((row) => !isRowClean(row)).flatMap((row) => ['', `**${title(row)}**: ${summarize(row)}`])].join('\n')
 }
 
@@ -35,8 +36,4 @@ function cellText (cell: Cell) {
   const { requests, failed, excusable, hung, twice } = cell
   const text = `${requests} / ${failed} / ${excusable} / ${hung} / ${twice}`
   return isClean(cell) ? text : `**${text}**`
-}
-
-function line (cells: string[]) {
-  return `| ${cells.join(' | ')} |`
 }

@@ -18,26 +18,6 @@ export function get (url: string): Promise<string> {
   })
 }
 
-/** Asks again and again, over a new connection each time. */
-export function keepAsking (t: { after: (end: () => void) => void }, url: string) {
-  const state = { isOver: false, asked: 0, failed: [] as string[] }
-  t.after(() => {
-    state.isOver = true
-  })
-  const running = Promise.all([1, 2, 3, 4].map(async () => {
-    while (!state.isOver) {
-      state.asked++
-      await get(url).catch((error) => state.failed.push(error.message))
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }))
-  return { async end () {
-    state.isOver = true
-    await running
-    return state
-  } }
-}
-
 export async function askPath (socketPath: string, path: string = '/'): Promise<string> {
   const [response] = await once(http.get({ socketPath, path, agent: false }), 'response')
   return String((await response.toArray()).join(''))

@@ -28,12 +28,6 @@ export async function openStream (t: Pick<TestContext, 'after'>,
 
     all,
 
-    /** @returns once there are so many */
-    async untilCount (count: number): Promise<Stored[]> {
-      await look(async () => (await manager.streams.info(name)).state.messages >= count, `${count} events`)
-      return all()
-    },
-
     async until (isSo: (stored: Stored[]) => boolean, what: string): Promise<Stored[]> {
       let stored: Stored[] = []
       await look(async () => isSo(stored = await all()), what)

@@ -144,6 +144,8 @@ export function hammer (t: TestOwner, url: string,
 }
 
 const BREATH_MS = 40
+/** A few clients, with a new connection for every request. */
+export const FEW = Object.freeze({ keepAlive: false, connections: 4, breathMs: 20 })
 /**
  * The app may have closed a connection that was idle for longer: shorter than every grace period for idle connections
  * under load.

@@ -58,15 +58,12 @@ http.createServer((request, response) => {
 
 /**
  * Writes a package that npm installs without a registry, a tarball, into the folder of the app.
- * @param files how many the package has
  * @returns package.json and lock file with that package, to be committed over those of versionOf()
  */
-export function withPackage (app: string, files: number = 1): Record<string, string> {
+export function withPackage (app: string): Record<string, string> {
   const [lib, place] = [tempFolder(), tempFolder()]
   writeFiles(lib, { 'package.json': JSON.stringify({ name: 'answer', version: '1.0.0', main: 'index.js' }),
     'index.js': 'module.exports = 42\n' })
-  for (let n = 1; n < files; n++)
-    writeFiles(lib, { [`lib/${n % 100}/${n}.js`]: `exports.n = ${n} // ${'x'.repeat(4000)}\n` })
   mkdirSync(path.join(app, 'vendor'), { recursive: true })
   execFileSync('npm', ['pack', '--silent', '--pack-destination', path.join(app, 'vendor')], { cwd: lib,
     stdio: 'ignore' })

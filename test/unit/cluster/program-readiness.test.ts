@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import http from 'node:http'
 import { test, type TestContext } from 'node:test'
+import { playScenes } from '../../support/scenes.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { tellProgramActivity } from '../../../server/cluster/program-activity.ts'
 import { createProgramReadiness } from '../../../server/cluster/program-readiness.ts'
@@ -40,63 +41,31 @@ function setUp (t: TestContext, signal: 'auto' | 'notify' | 'online' = 'auto', p
   }
 }
 
-test('a program is ready once it listens at all that it has bound, however long that takes', async (t) => {
-  const { readiness, said, bind, pass } = setUp(t)
-  bind(80)
-  bind(81)
-  readiness.listens('http://localhost:80')
-  for (let second = 0; second < 60; second++) await pass(1000)
-  assert.deepEqual(said, [])
-  readiness.listens('http://localhost:81')
-  await pass(50)
-  assert.deepEqual(said, ['ready'])
-})
-
-test('a port that it has bound only to look whether it is free is not waited for, nor served', async (t) => {
-  const { readiness, said, closed, bind, pass } = setUp(t)
-  bind(80)
-  readiness.listens('http://localhost:80')
-  closed.push('key of 80')
-  await pass(50)
-  assert.deepEqual(said, [])
-  bind(81)
-  bind(82)
-  closed.push('key of 81')
-  readiness.listens('http://localhost:82')
-  await pass(50)
-  assert.deepEqual(said, ['ready'])
-})
-
-test('a UDP socket receives once it is bound', async (t) => {
-  const { said, bind, pass } = setUp(t)
-  bind(53, 'udp4')
-  await pass(50)
-  assert.deepEqual(said, ['udp://localhost:53', 'ready'])
-})
-
-test('a program that has to say that it is ready is not before that, whatever it listens on', async (t) => {
-  const { readiness, said, bind, pass } = setUp(t, 'notify')
-  bind(80)
-  readiness.listens('http://localhost:80')
-  for (let second = 0; second < 60; second++) await pass(1000)
-  readiness.says('line')
-  assert.deepEqual(said, [])
-  readiness.says('notify')
-  assert.deepEqual(said, ['ready'])
-})
-
-test('a program that says that it is ready need not listen', (t) => {
-  const { readiness, said } = setUp(t)
-  readiness.says('notify')
-  assert.deepEqual(said, ['ready'])
-})
-
-test('an address that is the program\'s own alone counts too', async (t) => {
-  const { readiness, said, pass } = setUp(t)
-  readiness.listens('tcp://localhost:49152')
-  await pass(50)
-  assert.deepEqual(said, ['ready'])
-})
+playScenes(`
+a program is ready once it listens at all that it has bound, however long that takes
+  binds 80; binds 81; listens at http://localhost:80; a minute  → nothing
+  listens at http://localhost:81; 50 ms                      → ready
+a port that it has bound only to look whether it is free is not waited for, nor served
+  binds 80; listens at http://localhost:80; closes 80; 50 ms  → nothing
+  binds 81; binds 82; closes 81; listens at http://localhost:82; 50 ms  → ready
+a UDP socket receives once it is bound
+  binds 53 of udp4; 50 ms                                    → udp://localhost:53, ready
+a program that has to say that it is ready is not before that, whatever it listens on: notify
+  binds 80; listens at http://localhost:80; a minute; says line  → nothing
+  says notify                                                → ready
+a program that says that it is ready need not listen
+  says notify                                                → ready
+an address that is the program's own alone counts too
+  listens at tcp://localhost:49152; 50 ms                    → ready
+`, { open: (t, title) => setUp(t, title.endsWith(': notify') ? 'notify' : 'auto'),
+  acts: { 'binds PORT': ({ bind }, port) => bind(Number(port)),
+    'binds PORT of KIND': ({ bind }, port, kind) => bind(Number(port), kind),
+    'listens at URL': ({ readiness }, url) => readiness.listens(url),
+    'closes PORT': ({ closed }, port) => closed.push(`key of ${port}`),
+    'says WAY': ({ readiness }, way) => readiness.says(way as 'line' | 'notify'),
+    'MS ms': ({ pass }, ms) => pass(Number(ms)), async 'a minute' ({ pass }) {
+    for (let second = 0; second < 60; second++) await pass(1000)
+  } }, see: ({ said }) => said.join(', ') || 'nothing' })
 
 test('where running is enough, it is still asked once it listens, if ready.path says so', async (t) => {
   const server = http.createServer((_request, response) => response.end('fine'))

@@ -1,6 +1,6 @@
-import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
 import { createThrottle } from '../../../server/cluster/throttle.ts'
+import { playScenes } from '../../support/scenes.ts'
 
 function setUp (t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -19,50 +19,19 @@ function setUp (t: TestContext) {
   } }
 }
 
-const turn = () => new Promise((resolve) => setImmediate(resolve))
-
-test('the first occasion is acted on at once, the last one of a storm once the time is up', async (t) => {
-  const { pace, begun, end, pass } = setUp(t)
-  pace.offer('a')
+playScenes(`
+the first occasion is acted on at once, the last one of a storm once the time is up
+  a comes; it ends; b comes; c comes; d comes; 999 ms  → a 0
+  1 ms                            → a 0, d 2
+nothing begins while it is busy, however long that takes
+  a comes; 5000 ms; b comes; c comes  → a 0
+  it ends                         → a 0, c 1
+an occasion that comes late is acted on at once
+  a comes; it ends; 1000 ms; b comes  → a 0, b 0
+once it is stopped nothing begins any more
+  a comes; b comes; it is stopped; c comes; it ends; 100000 ms  → a 0
+`, { open: setUp, acts: { 'OCCASION comes': ({ pace }, occasion) => pace.offer(occasion), async 'it ends' ({ end }) {
   end()
-  await turn()
-  for (const occasion of ['b', 'c', 'd']) pace.offer(occasion)
-  pass(999)
-  assert.deepEqual(begun, [['a', 0]])
-  pass(1)
-  assert.deepEqual(begun, [['a', 0], ['d', 2]])
-})
-
-test('nothing begins while it is busy, however long that takes', async (t) => {
-  const { pace, begun, end, pass } = setUp(t)
-  pace.offer('a')
-  pass(5000)
-  pace.offer('b')
-  pace.offer('c')
-  assert.deepEqual(begun, [['a', 0]])
-  end()
-  await turn()
-  assert.deepEqual(begun, [['a', 0], ['c', 1]])
-})
-
-test('an occasion that comes late is acted on at once', async (t) => {
-  const { pace, begun, end, pass } = setUp(t)
-  pace.offer('a')
-  end()
-  await turn()
-  pass(1000)
-  pace.offer('b')
-  assert.deepEqual(begun, [['a', 0], ['b', 0]])
-})
-
-test('once it is stopped nothing begins any more', async (t) => {
-  const { pace, begun, end, pass } = setUp(t)
-  pace.offer('a')
-  pace.offer('b')
-  pace.stop()
-  pace.offer('c')
-  end()
-  await turn()
-  pass(100_000)
-  assert.deepEqual(begun, [['a', 0]])
-})
+  await new Promise((resolve) => setImmediate(resolve))
+}, 'it is stopped': ({ pace }) => pace.stop(), 'MS ms': ({ pass }, ms) => pass(Number(ms)) },
+  see: ({ begun }) => begun.map((each) => each.join(' ')).join(', ') })

@@ -6,6 +6,7 @@ import { STATES } from '../../../server/fleet/document.ts'
 import { startRollout, takeTurn } from '../../../server/fleet/rollout.ts'
 import { createFleet, type Fleet } from '../../support/fleet-simulation.ts'
 import { rareTest } from '../../support/rare.ts'
+import { playScenes } from '../../support/scenes.ts'
 
 const MEMBERS = ['a', 'b', 'c', 'd']
 const RUNS = Number(process.env.FLEET_RUNS ?? 2000)
@@ -70,7 +71,9 @@ function open (options?: Parameters<Fleet['operate']>[1]) {
 }
 
 function told ({ document }: Fleet): string {
-  return `${document?.state}: ${Object.values(document?.turns ?? {}).map(({ state }) => state).join(', ')}`
+  return `${document?.state}: ${
+    Object.values(document?.turns ?? {}).map(({ state, isLate }) => isLate ? `${state} late` : state).join(', ')
+  }`
 }
 
 function goOn (fleet: Fleet) {
@@ -92,124 +95,66 @@ function calm (fleet: Fleet) {
   }
 }
 
-test('one after the other, with the pause between them', () => {
-  const fleet = open()
-  for (const each of MEMBERS) {
-    goOn(fleet)
-    fleet.endOwn(each, true)
-    fleet.pass(500)
-    fleet.deliverToAll()
-    assert.ok(each === 'd' || fleet.document?.turns[String.fromCharCode(each.charCodeAt(0) + 1)].state === 'pending',
-      'in the pause nobody begins')
+/** begun: whose own rollouts have begun; why: the reason; else what the document says */
+playScenes(`
+one after the other, with the pause between them
+  go on; a is done; 500 ms; hear      → running: succeeded, pending, pending, pending
+  go on; b is done; 500 ms; hear      → running: succeeded, succeeded, pending, pending
+  go on; c is done; 500 ms; hear      → running: succeeded, succeeded, succeeded, pending
+  go on; d is done                    → succeeded: succeeded, succeeded, succeeded, succeeded
+                                      → begun a b c d
+whoever knows more than NATS that is back holds the rollout, says what it is at, and nobody begins before a person says so
+  go on; a is done; go on; go on      → running: succeeded, running, pending, pending
+  3 writes are lost; go on      → held: succeeded late, running, pending, pending
+                                      → why NATS has lost data: it has rollout 1 at revision 1, but a has seen rollout 1 at revision 4
+  b is done; go on                    → begun a b
+  resume; go on; go on                → begun a b c
+whoever is still in a turn that NATS has forgotten takes no other
+  go on; a is cut off; 100 writes are lost; begin; a is back; go on; go on  → begun a
+  a is done; go on                    → begun a a
+whoever is back waits before it begins: others may know more
+  0 writes are lost; hear             → begun
+  go on                               → begun a
+whoever has taken its turn and not begun it before an abort begins nothing
+  3000 ms; b looks; a takes its turn; abort; go on  → rolled-back: reverted, skipped, skipped, skipped
+                                      → begun
+whose master has ended in a turn that NATS has forgotten takes the next one
+  go on; a stops; 100 writes are lost; begin; a crashes; calm  → succeeded: succeeded, succeeded, succeeded, succeeded
+what becomes of a turn that was given up is told when its host is back, and goes back with the others
+  go on; a is cut off; 600000 ms; go on  → held: running, pending, pending, pending
+  resume; a is done; go on; go on     → running: failed, running, pending, pending
+  a is back; go on                    → running: succeeded late, running, pending, pending
+  abort; calm                         → rolled-back: reverted, reverted, skipped, skipped
+an abort of what was held goes on without a host that is silent in its turn
+  go on; a is done; go on; go on; b is cut off; 600000 ms; go on  → held: succeeded, running, pending, pending
+  abort; go on; a is done             → rolled-back: reverted, failed, skipped, skipped
+where those that are done go back, the last one goes first
+  go on; a is done; go on; go on; b is done; go on; abort; calm  → rolled-back: reverted, reverted, skipped, skipped
+                                      → begun a b b a
+what somebody has deployed on a host since its turn may go back without its turn having failed
+  go on; a is done; a has another release; a goes back; go on; go on  → running: succeeded, running, pending, pending
+a host whose new release did not last has failed after all, and the rest do not begin
+  go on; a is done; a goes back; go on  → held: failed, pending, pending, pending
+                                      → why a: crashes again and again
+                                      → begun a
+a host whose new release did not last has those go back that are done, with rollback
+  go on; a is done; a goes back; go on  → rolled-back: failed, skipped, skipped, skipped
+                                      → begun a`, {
+  open: (_, title) => open(title.endsWith('with rollback') ? { onFailure: 'rollback' } : {}),
+  acts: { 'go on': goOn, calm, begin: (fleet) => fleet.operate('begin'), resume: (fleet) => fleet.operate('resume'),
+    abort: (fleet) => fleet.operate('abort'), 'NAME is done': (fleet, name) => fleet.endOwn(name, true),
+    'NAME is cut off': (fleet, name) => fleet.cut(name, true), 'NAME is back': (fleet, name) => fleet.cut(name, false),
+    'NAME looks': (fleet, name) => fleet.look(name), 'NAME takes its turn': (fleet, name) => fleet.take(name),
+    'NAME stops': (fleet, name) => fleet.stop(name), 'NAME crashes': (fleet, name) => fleet.crash(name),
+    'NAME goes back': (fleet, name) => fleet.undo(name), 'NAME has another release': (fleet, name) =>
+      Object.assign(fleet.hosts.get(name) ?? {}, { release: 'newer' }), 'MS ms': (fleet, ms) =>
+      fleet.pass(Number(ms)), hear: (fleet) => fleet.deliverToAll(), 'COUNT writes are lost': (fleet, count) =>
+      fleet.restore(Number(count)) },
+  see (fleet, expected) {
+    assert.deepEqual(fleet.broken, [])
+    if (expected.startsWith('begun')) return ['begun', ...fleet.begun.map(({ member: each }) => each)].join(' ')
+    return expected.startsWith('why') ? `why ${fleet.document?.reason}` : told(fleet)
   }
-  assert.equal(told(fleet), 'succeeded: succeeded, succeeded, succeeded, succeeded')
-  assert.deepEqual(fleet.begun.map(({ member: each }) => each), MEMBERS)
-})
-
-test('whoever knows more than NATS that is back holds the rollout, says what it is at, and nobody begins before a person says so', () => {
-  const fleet = open()
-  goOn(fleet)
-  fleet.endOwn('a', true)
-  goOn(fleet)
-  goOn(fleet)
-  assert.equal(told(fleet), 'running: succeeded, running, pending, pending')
-  fleet.restore(3)
-  goOn(fleet)
-  assert.equal(told(fleet), 'held: succeeded, running, pending, pending')
-  assert.match(String(fleet.document?.reason), /NATS has lost data/)
-  fleet.endOwn('b', true)
-  goOn(fleet)
-  assert.equal(fleet.begun.length, 2)
-  fleet.operate('resume')
-  goOn(fleet)
-  goOn(fleet)
-  assert.deepEqual(fleet.begun.map(({ member: each }) => each), ['a', 'b', 'c'])
-  assert.deepEqual(fleet.broken, [])
-})
-
-test('whoever is still in a turn that NATS has forgotten takes no other', () => {
-  const fleet = open()
-  goOn(fleet)
-  fleet.cut('a', true)
-  fleet.restore(100)
-  fleet.operate('begin')
-  fleet.cut('a', false)
-  goOn(fleet)
-  goOn(fleet)
-  assert.deepEqual(fleet.begun.map(({ member: each }) => each), ['a'])
-  fleet.endOwn('a', true)
-  goOn(fleet)
-  assert.deepEqual(fleet.begun.map(({ member: each }) => each), ['a', 'a'], 'then that of the new one comes')
-})
-
-test('whoever is back waits before it begins: others may know more', () => {
-  const fleet = open()
-  fleet.restore(0)
-  fleet.deliverToAll()
-  assert.deepEqual(fleet.begun, [])
-  goOn(fleet)
-  assert.deepEqual(fleet.begun.map(({ member: each }) => each), ['a'])
-})
-
-test('whoever has taken its turn and not begun it before an abort begins nothing', () => {
-  const fleet = open()
-  fleet.pass(3000)
-  fleet.look('b')
-  fleet.take('a')
-  fleet.operate('abort')
-  goOn(fleet)
-  assert.equal(told(fleet), 'rolled-back: reverted, skipped, skipped, skipped')
-  assert.deepEqual(fleet.begun, [])
-})
-
-test('whose master has ended in a turn that NATS has forgotten takes the next one', () => {
-  const fleet = open()
-  goOn(fleet)
-  fleet.stop('a')
-  fleet.restore(100)
-  fleet.operate('begin')
-  fleet.crash('a')
-  calm(fleet)
-  assert.equal(told(fleet), 'succeeded: succeeded, succeeded, succeeded, succeeded')
-  assert.deepEqual(fleet.broken, [])
-})
-
-test('what becomes of a turn that was given up is told when its host is back, and goes back with the others', () => {
-  const fleet = open()
-  goOn(fleet)
-  fleet.cut('a', true)
-  fleet.pass(600_000)
-  goOn(fleet)
-  assert.equal(told(fleet), 'held: running, pending, pending, pending')
-  fleet.operate('resume')
-  fleet.endOwn('a', true)
-  goOn(fleet)
-  goOn(fleet)
-  assert.equal(told(fleet), 'running: failed, running, pending, pending')
-  fleet.cut('a', false)
-  goOn(fleet)
-  assert.equal(told(fleet), 'running: succeeded, running, pending, pending')
-  assert.equal(fleet.document?.turns.a.isLate, true)
-  fleet.operate('abort')
-  calm(fleet)
-  assert.equal(told(fleet), 'rolled-back: reverted, reverted, skipped, skipped')
-  assert.deepEqual(fleet.broken, [])
-})
-
-test('an abort of what was held goes on without a host that is silent in its turn', () => {
-  const fleet = open()
-  goOn(fleet)
-  fleet.endOwn('a', true)
-  goOn(fleet)
-  goOn(fleet)
-  fleet.cut('b', true)
-  fleet.pass(600_000)
-  goOn(fleet)
-  assert.equal(told(fleet), 'held: succeeded, running, pending, pending')
-  fleet.operate('abort')
-  goOn(fleet)
-  fleet.endOwn('a', true)
-  assert.equal(told(fleet), 'rolled-back: reverted, failed, skipped, skipped')
 })
 
 test('who is in no turn gives up a host that is late all the same, so that a person can go on', () => {
@@ -224,33 +169,6 @@ test('who is in no turn gives up a host that is late all the same, so that a per
   assert.deepEqual(wake, { type: 'wake', ms: 60_000 })
   const [write] = reduceMember(seen.state, { type: 'look' }, now(60_000)).commands
   assert.equal(write.type === 'write' && write.document.state, 'held')
-})
-
-test('what somebody has deployed on a host since its turn may go back without its turn having failed', () => {
-  const fleet = open()
-  goOn(fleet)
-  fleet.endOwn('a', true)
-  const host = fleet.hosts.get('a')
-  if (host) host.release = 'newer'
-  fleet.undo('a')
-  goOn(fleet)
-  goOn(fleet)
-  assert.equal(told(fleet), 'running: succeeded, running, pending, pending')
-})
-
-test('a host whose new release did not last has failed after all, and the rest do not begin', () => {
-  for (const [onFailure, end] of [['hold', 'held: failed, pending, pending, pending'], ['rollback',
-    'rolled-back: failed, skipped, skipped, skipped']] as const)
-  {
-    const fleet = open({ onFailure })
-    goOn(fleet)
-    fleet.endOwn('a', true)
-    fleet.undo('a')
-    goOn(fleet)
-    assert.equal(told(fleet), end)
-    assert.equal(fleet.document?.reason, 'a: crashes again and again')
-    assert.deepEqual(fleet.begun.map(({ member: each }) => each), ['a'])
-  }
 })
 
 test('whoever has the name of another deck takes no turn that is meant for that one, until the name is its own', () => {

@@ -6,8 +6,10 @@ import { createEventStream } from '../../../server/events/stream.ts'
 import { createOutbox } from '../../../server/fleet/outbox.ts'
 import { recordedIn } from '../../support/fleet-events.ts'
 import { rareTest } from '../../support/rare.ts'
+import { playScenes } from '../../support/scenes.ts'
 import { errorCode, errorText } from '../../../server/errors.ts'
 import { fake } from '../../support/fake.ts'
+import type { DeckEvent } from '../../../server/events/stream.ts'
 import type { StoredMsg } from '@nats-io/jetstream'
 import type { Connection, Open } from '../../../server/fleet/nats-connection.ts'
 import type { SeenEvent } from '../../support/event-log.ts'
@@ -158,6 +160,9 @@ function createHost (nats: FakeEngine,
   } }, events, teller: () => ({ member, app: 'shop', host: 'here' }), timers })
   return { history, outbox, happen (count: number, type: string = 'worker.forked') {
     for (let n = 0; n < count; n++) events.publish({ type, worker: n + 1 })
+  }, record (event: Pick<DeckEvent, 'id' | 'message' | 'detail'> & { type?: string }) {
+    history.record({ type: 'unexpected', at: new Date().toISOString(), cause: null, slot: null, worker: null, pid: null,
+      release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null, ...event })
   }, die () {
     isAlive = false
   }, async settled () {
@@ -182,6 +187,19 @@ function idsIn (nats: FakeEngine): number[] {
 
 function range (from: number, to: number) {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index)
+}
+
+/** What the stream has, by whom it was told: each other source of events is one anew. */
+function spansOf ({ stored }: FakeEngine): string {
+  const spans: { source: string, member: string, from: number, to: number }[] = []
+  for (const { value: { source, member, event: { id } } } of stored) {
+    const last = spans.at(-1)
+    if (last?.source === source && last.member === member && last.to === id - 1) last.to = id
+    else spans.push({ source, member, from: id, to: id })
+  }
+  return spans.map(({ source, member, from, to }) =>
+    `${member}${source === spans[0].source ? '' : ' anew'} ${from}–${to}`
+  ).join(', ')
 }
 
 rareTest(
@@ -246,33 +264,46 @@ rareTest(
   }
 )
 
-test('a fleet that is new to a deck gets the last 1,000 of its events, and then each', async () => {
+playScenes(`
+a fleet that is new to a deck gets the last 1,000 of its events, and then each, however many come while NATS is away
+  one has 1500 worker.forked; connect; one has 3 worker.forked  → one 501–1503
+  disconnect; one has 2000 worker.forked; connect               → one 501–3503
+what the limits of the stream have taken is not told again
+  connect; one has 30 worker.forked; one ends; all is discarded; one begins; one has 2 worker.forked  → one 31–32
+a history that was restored from a backup tells what happens from then on under another name, none of it left out
+  connect; one has 10 worker.forked; one ends; one is copied; one begins; one has 5 worker.ready  → one 1–15
+  one ends; disconnect; one begins with the copy; one has 8 worker.forked; connect; one has 1 worker.forked
+                                      → one 1–15, one anew 11–19
+two decks with a copy of one history tell all that happens on each
+  connect; one has 10 worker.forked; one is copied; two begins with the copy; one has 3 worker.ready  → one 1–13
+  two has 5 scale.changed; one has 2 worker.ready  → one 1–13, two anew 11–15, one 14–15`, { open () {
   const nats = createFakeEngine()
-  const host = createHost(nats)
-  host.happen(1500)
-  nats.connect()
-  await host.settled()
-  host.happen(3)
-  await host.settled()
-  assert.deepEqual(idsIn(nats), range(501, 1503))
-})
-
-test('what the limits of the stream have taken is not told again', async () => {
-  const nats = createFakeEngine()
-  const host = createHost(nats)
-  nats.connect()
-  host.happen(30)
-  await host.settled()
-  await host.outbox.close()
+  return { nats, isOpen: false, hosts: { one: createHost(nats) } as Record<string, ReturnType<typeof createHost>>,
+    copy: openHistory({ file: ':memory:' }) }
+}, acts: { async connect (stage) {
+  stage.nats.connect()
+  stage.isOpen = true
+  for (const host of Object.values(stage.hosts)) await host.settled()
+}, disconnect (stage) {
+  stage.nats.disconnect()
+  stage.isOpen = false
+}, async 'NAME has COUNT TYPE' ({ hosts, isOpen }, name, count, type) {
+  hosts[name].happen(Number(count), type)
+  if (isOpen) await hosts[name].settled()
+}, async 'NAME ends' ({ hosts }, name) {
+  await hosts[name].outbox.close()
+  hosts[name].die()
+}, 'NAME begins' ({ nats, hosts }, name) {
+  hosts[name] = createHost(nats, { history: hosts[name].history })
+}, 'NAME is copied' (stage, name) {
+  stage.copy = copyOf(stage.hosts[name].history)
+}, async 'NAME begins with the copy' ({ nats, hosts, copy, isOpen }, name) {
+  hosts[name] = createHost(nats, { history: copy, member: name })
+  if (isOpen) await hosts[name].settled()
+}, 'all is discarded' ({ nats }) {
   nats.discard(1)
   nats.forgetDuplicates()
-  host.die()
-
-  const next = createHost(nats, { history: host.history })
-  next.happen(2)
-  await next.settled()
-  assert.deepEqual(idsIn(nats), [31, 32])
-})
+} }, see: ({ nats }) => spansOf(nats) })
 
 test('what retention has taken before it was told is left out', async () => {
   const nats = createFakeEngine()
@@ -287,65 +318,12 @@ test('what retention has taken before it was told is left out', async () => {
   assert.deepEqual(idsIn(nats), range(16, 20))
 })
 
-test('a history that was restored from a backup tells what happens from then on under another name, none of it left out', async () => {
-  const nats = createFakeEngine()
-  const host = createHost(nats)
-  nats.connect()
-  host.happen(10)
-  await host.settled()
-  await host.outbox.close()
-  host.die()
-  const backup = copyOf(host.history)
-
-  const lost = createHost(nats, { history: host.history })
-  lost.happen(5, 'worker.ready')
-  await lost.settled()
-  lost.die()
-  nats.disconnect()
-  const restored = createHost(nats, { history: backup })
-  restored.happen(8)
-  nats.connect()
-  await restored.settled()
-  restored.happen(1)
-  await restored.settled()
-
-  assert.deepEqual(idsIn(nats), [...range(1, 15), ...range(11, 19)])
-  const sources = nats.stored.map(({ value }) => value.source)
-  assert.deepEqual([new Set(sources.slice(0, 15)).size, new Set(sources.slice(15)).size, new Set(sources).size], [1, 1,
-    2])
-})
-
-test('two decks with a copy of one history tell all that happens on each', async () => {
-  const nats = createFakeEngine()
-  const host = createHost(nats)
-  nats.connect()
-  host.happen(10)
-  await host.settled()
-  const history = copyOf(host.history)
-  const copy = createHost(nats, { history, member: 'two' })
-  copy.happen(0)
-  await copy.settled()
-
-  host.happen(3, 'worker.ready')
-  await host.settled()
-  copy.happen(5, 'scale.changed')
-  await copy.settled()
-  host.happen(2, 'worker.ready')
-  await host.settled()
-  const told = (member: string) =>
-    nats.stored.filter(({ value }) => value.member === member).map(({ value }) => value.event.id)
-  assert.deepEqual([told('one'), told('two')], [range(1, 15), range(11, 15)])
-})
-
 test('an event that another host tells is left out, and what comes after it is told', async () => {
   const nats = createFakeEngine()
-  const history = openHistory({ file: ':memory:' })
-  const host = createHost(nats, { history })
+  const host = createHost(nats)
   nats.connect()
-  const blank = { at: new Date().toISOString(), cause: null, slot: null, worker: null, pid: null, release: null,
-    rollout: null, actor: null, code: null, signal: null, uptimeMs: null }
   for (const [id, isReporter] of [[1, true], [2, false], [3, true], [4, false], [5, true]] as const)
-    history.record({ id, type: 'fleet.host-silent', ...blank, message: 'web-3 is silent', detail: { isReporter } })
+    host.record({ id, type: 'fleet.host-silent', message: 'web-3 is silent', detail: { isReporter } })
   host.happen(0)
   await host.settled()
   assert.deepEqual(idsIn(nats), [1, 3, 5])
@@ -353,14 +331,10 @@ test('an event that another host tells is left out, and what comes after it is t
 
 test('an event that is too large goes without its details', async () => {
   const nats = createFakeEngine()
-  const history = openHistory({ file: ':memory:' })
-  const host = createHost(nats, { history })
+  const host = createHost(nats)
   nats.connect()
-  const at = new Date().toISOString()
-  const blank = { cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null,
-    code: null, signal: null, uptimeMs: null }
-  history.record({ id: 1, at, type: 'unexpected', ...blank, message: 'small', detail: { note: 'n' } })
-  history.record({ id: 2, at, type: 'unexpected', ...blank, message: 'large',
+  host.record({ id: 1, message: 'small', detail: { note: 'n' } })
+  host.record({ id: 2, message: 'large',
     detail: { note: 'ö'.repeat(15_000), other: 'ö'.repeat(15_000), third: 'ö'.repeat(15_000) } })
   host.happen(0)
   await host.settled()
@@ -371,14 +345,10 @@ test('an event that is too large goes without its details', async () => {
 
 test('a NATS server that takes less gets less, and what comes after it is told too', async () => {
   const nats = createFakeEngine({ maxPayload: 8192 })
-  const history = openHistory({ file: ':memory:' })
-  const host = createHost(nats, { history })
+  const host = createHost(nats)
   nats.connect()
-  const at = new Date().toISOString()
-  const blank = { cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null,
-    code: null, signal: null, uptimeMs: null }
-  history.record({ id: 1, at, type: 'unexpected', ...blank, message: 'large', detail: { note: 'n'.repeat(9000) } })
-  history.record({ id: 2, at, type: 'unexpected', ...blank, message: 'small', detail: null })
+  host.record({ id: 1, message: 'large', detail: { note: 'n'.repeat(9000) } })
+  host.record({ id: 2, message: 'small', detail: null })
   host.happen(0)
   await host.settled()
   assert.deepEqual(nats.stored.map(({ value }) => [value.event.message, value.event.detail?.truncated]), [['large',

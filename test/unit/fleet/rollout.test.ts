@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { errorCode } from '../../../server/errors.ts'
 import { startRollout, finishTurn, giveUp, holdRollout, steerRollout, takeTurn } from '../../../server/fleet/rollout.ts'
 
 const by = { at: '2026-01-01T00:00:00.000Z', actor: 'ada' }
@@ -17,6 +18,31 @@ function turn (rollout: ReturnType<typeof open>, member: string, state: 'succeed
 function told ({ state, turns, reason }: ReturnType<typeof open>): string {
   return `${state}: ${Object.values(turns).map((each) => each.state).join(', ')}${reason ? `; ${reason}` : ''}`
 }
+
+test('an operator may do what fits the state; all else is refused, as is the next rollout before one is over', () => {
+  const running = open([['a'], ['b']])
+  const back = steerRollout(turn(running, 'a', 'succeeded'), 'abort', by)
+  for (const [rollout, orders, next] of [[running, 'paused state rolled-back', 'running'], [
+    turn(running, 'a', 'succeeded'),
+    'paused state rolling-back',
+    'running'
+  ], [steerRollout(running, 'pause', by), 'state running rolled-back', 'running'], [turn(running, 'a', 'failed'),
+    'state running rolled-back', 'free'], [back, 'state state state', 'running'], [turn(back, 'a', 'reverted'),
+    'ended ended ended', 'free']] as const)
+  {
+    const told = (order: 'pause' | 'resume' | 'abort') => {
+      try {
+        return steerRollout(rollout, order, by).state
+      } catch (error) {
+        return errorCode(error)?.replace('rollout-', '')
+      }
+    }
+    assert.equal((['pause', 'resume', 'abort'] as const).map(told).join(' '), orders, rollout.state)
+    const begin = () => startRollout(rollout, { ...running, at, actor: 'bob' })
+    if (next === 'free') begin()
+    else assert.throws(begin, { code: 'rollout-running', message: /^Rollout 1 of the fleet \(deploy by ada\) is / })
+  }
+})
 
 test('whoever is given up as the last one ends the rollout', () => {
   const held = holdRollout(takeTurn(turn(open([['a'], ['b']]), 'a', 'succeeded'), 'b', { at, boot: 'boot' }), { at,

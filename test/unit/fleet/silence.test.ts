@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createSilenceLog } from '../../../server/fleet/silence-log.ts'
 import { createSilenceWatch } from '../../../server/fleet/silence-watch.ts'
 import { fake } from '../../support/fake.ts'
+import { playScenes } from '../../support/scenes.ts'
 import type { Presence } from '../../../server/fleet/presence.ts'
 import type { SeenEvent } from '../../support/event-log.ts'
 
@@ -77,93 +78,55 @@ function openFleet (names = ['web-1', 'web-2', 'web-3']) {
   }
 }
 
-test('a host that falls silent is told once, with what ran there, and so is its return', async () => {
-  const fleet = openFleet()
-  await fleet.pass(60_000)
-  assert.deepEqual(fleet.types, [])
-  fleet.hostOf('web-3').isStopped = true
-  await fleet.pass(180_000)
-  assert.deepEqual(fleet.types, ['silent web-3'])
-  assert.equal(fleet.events[0].message,
-    'web-3 is silent: no report for 20 s. When last heard, it ran shop r12 (3 of 4 workers ready)')
-  assert.deepEqual(fleet.silent, ['web-3'])
-  Object.assign(fleet.hostOf('web-3'), { isStopped: false, boot: 'another' })
-  await fleet.pass(60_000)
-  assert.deepEqual(fleet.types, ['silent web-3', 'back web-3'])
-  assert.match(fleet.events[1].message, /^web-3 is back after 3 min 05 s; clusterdeck was restarted there$/)
-})
-
-test('a host that reports now and then stays silent, and the more often it was silent the longer it has to report', async () => {
-  const fleet = openFleet()
-  await fleet.pass(60_000)
-  const host = fleet.hostOf('web-2')
-  for (let turn = 0; turn < 5; turn++) {
-    host.isStopped = true
-    await fleet.pass(25_000)
-    host.isStopped = false
-    await fleet.pass(20_000)
-  }
-  assert.deepEqual(fleet.types, ['silent web-2'])
-  for (let turn = 0; turn < 20; turn++) {
-    host.isStopped = false
-    await fleet.pass(70_000)
-    host.isStopped = true
-    await fleet.pass(25_000)
-  }
-  assert.ok(fleet.types.length <= 6, `${fleet.types.length} events of 20 silences`)
-})
-
-test('a host that is cut off, cannot report, or was asleep itself says of nobody that he is silent', async () => {
-  const fleet = openFleet()
-  await fleet.pass(60_000)
-  for (const host of fleet.hosts.values()) host.isStopped = true
-  fleet.nats.state.isConnected = false
-  await fleet.pass(120_000)
-  fleet.nats.state.isConnected = true
-  fleet.presence.problem = 'JetStream does not answer within 3 s'
-  await fleet.pass(60_000)
-  fleet.presence.problem = null
-  fleet.presence.isHearing = false
-  await fleet.pass(60_000)
-  fleet.presence.isHearing = true
-  fleet.sleep(8 * 60 * 60_000)
-  // They find NATS again too, one after the other.
-  await fleet.pass(20_000)
-  for (const host of fleet.hosts.values()) host.isStopped = false
-  await fleet.pass(60_000)
-  assert.deepEqual(fleet.types, [])
-  fleet.nats.state.isConnected = false
-  fleet.hostOf('web-3').isStopped = true
-  await fleet.pass(60_000)
-  fleet.nats.state.isConnected = true
-  await fleet.pass(60_000)
-  assert.deepEqual(fleet.types, ['silent web-3'], 'who is not back by then is silent')
-})
-
-test('a host that stops as it should is not told, and one that is taken off the list ends its silence', async () => {
-  const fleet = openFleet()
-  await fleet.pass(60_000)
-  fleet.hosts.delete('web-2')
-  fleet.hostOf('web-3').isStopped = true
-  await fleet.pass(60_000)
-  fleet.hosts.delete('web-3')
-  await fleet.pass(10_000)
-  assert.deepEqual(fleet.types, ['silent web-3', 'left web-3'])
-})
-
-test('a master that begins in the middle of a silence does not tell it again, but its end', async () => {
-  const fleet = openFleet()
-  await fleet.pass(60_000)
-  fleet.hostOf('web-3').isStopped = true
-  await fleet.pass(60_000)
-  fleet.restart()
-  await fleet.pass(60_000)
-  assert.deepEqual(fleet.types, ['silent web-3'])
-  fleet.hostOf('web-3').isStopped = false
-  fleet.restart()
-  await fleet.pass(60_000)
-  assert.deepEqual(fleet.types, ['silent web-3', 'back web-3'])
-})
+playScenes(`
+a host that falls silent is told once, with what ran there, and so is its return
+  60 s                                 → nothing
+  web-3 stops; 180 s                   → silent web-3
+                                       → says web-3 is silent: no report for 20 s. When last heard, it ran shop r12 (3 of 4 workers ready)
+                                       → now web-3
+  web-3 restarts; 60 s                 → silent web-3, back web-3
+                                       → says web-3 is back after 3 min 05 s; clusterdeck was restarted there
+a host that is cut off, cannot report, or was asleep itself says of nobody that he is silent
+  60 s; all stop; the server goes; 120 s; the server comes    → nothing
+  its reports fail; 60 s; its reports arrive; it hears nothing; 60 s; it hears; asleep for 28800 s  → nothing
+  20 s; all report; 60 s               → nothing
+who is not back once NATS is, is silent
+  60 s; the server goes; web-3 stops; 60 s; the server comes; 60 s  → silent web-3
+a host that stops as it should is not told, and one that is taken off the list ends its silence
+  60 s; web-2 leaves; web-3 stops; 60 s; web-3 leaves; 10 s  → silent web-3, left web-3
+a master that begins in the middle of a silence does not tell it again, but its end
+  60 s; web-3 stops; 60 s; another master; 60 s   → silent web-3
+  web-3 reports; another master; 60 s  → silent web-3, back web-3
+a host that reports now and then stays silent, and the more often it was silent the longer it has to report
+  60 s; 5 times web-2 silent for 25 s and back for 20 s   → silent web-2
+  50 s; 20 times web-2 silent for 25 s and back for 70 s  → at most 6
+`, { open: () => openFleet(),
+  acts: { 'SECONDS s': (fleet, seconds) => fleet.pass(Number(seconds) * 1000),
+    'all stop': (fleet) => fleet.hosts.forEach((host) => (host.isStopped = true)),
+    'all report': (fleet) => fleet.hosts.forEach((host) => (host.isStopped = false)),
+    'NAME stops': ({ hostOf }, name) => Object.assign(hostOf(name), { isStopped: true }),
+    'NAME reports': ({ hostOf }, name) => Object.assign(hostOf(name), { isStopped: false }),
+    'NAME restarts': ({ hostOf }, name) => Object.assign(hostOf(name), { isStopped: false, boot: 'another' }),
+    'NAME leaves': ({ hosts }, name) => hosts.delete(name), 'another master': (fleet) => fleet.restart(),
+    'the server goes': ({ nats }) => (nats.state.isConnected = false),
+    'the server comes': ({ nats }) => (nats.state.isConnected = true),
+    'its reports fail': ({ presence }) => (presence.problem = 'JetStream does not answer within 3 s'),
+    'its reports arrive': ({ presence }) => (presence.problem = null),
+    'it hears nothing': ({ presence }) => (presence.isHearing = false),
+    'it hears': ({ presence }) => (presence.isHearing = true),
+    'asleep for SECONDS s': (fleet, seconds) => fleet.sleep(Number(seconds) * 1000),
+    async 'TIMES times NAME silent for OFF s and back for ON s' ({ hostOf, pass }, times, name, off, on) {
+      for (let turn = 0; turn < Number(times); turn++) {
+        for (const [isStopped, seconds] of [[true, off], [false, on]] as const) {
+          hostOf(name).isStopped = isStopped
+          await pass(Number(seconds) * 1000)
+        }
+      }
+    } }, see (fleet, expected) {
+  if (expected.startsWith('says')) return `says ${fleet.events.at(-1)?.message}`
+  if (expected.startsWith('now')) return `now ${fleet.silent}`
+  return expected.startsWith('at most') && fleet.types.length <= 6 ? expected : fleet.types.join(', ') || 'nothing'
+} })
 
 test('one host tells it outside, and none tells what is older than itself', async () => {
   const fleet = openFleet(['web-0', 'web-1', 'web-2', 'web-3'])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
 import { createHeartbeat } from '../../../server/system/heartbeat.ts'
+import { playScenes } from '../../support/scenes.ts'
 
 const TICK_MS = 500
 
@@ -37,75 +37,49 @@ function watch ({ workers = [1, 2], timeoutMs = 10_000 } = {}) {
   }
 }
 
-describe('the silence of workers', () => {
-  test('a limit that is set anew counts for what was silent before too', () => {
-    const { heartbeat, stuck, run } = watch()
-    stuck.add(1)
-    assert.deepEqual(run(5000), [])
-    heartbeat.setTimeoutMs(3000)
-    const [{ worker, afterMs }] = run(5000)
-    assert.deepEqual([worker, afterMs], [1, TICK_MS])
-    heartbeat.setTimeoutMs(60_000)
-    stuck.add(2)
-    assert.deepEqual(run(30_000), [])
-  })
+/** ms: silence that is told, by worker and when since the line began */
+playScenes(`
+a limit that is set anew counts for what was silent before too
+  1 is stuck; 5000 ms               → nothing
+  limit 3000 ms; 5000 ms            → 1 after 500 ms
+  limit 60000 ms; 2 is stuck; 30000 ms  → nothing
+silence is told once, when it has lasted too long, and of those alone that are stuck
+  60000 ms                          → nothing
+  1 is stuck; 60000 ms              → 1 after 9500 ms
+it does not grow while the machine sleeps or the master is stopped, however long
+  5000 ms; asleep for 3600000 ms; 30000 ms  → nothing
+it does not grow much while the master itself comes late again and again
+  5000 ms; ${Array(9).fill('asleep for 8000 ms').join('; ')}  → nothing
+it counts again after a sleep for one that is stuck indeed
+  2 is stuck; asleep for 3600000 ms; 20000 ms  → 2 after 9000 ms
+it does not count what a worker spends waiting for a CPU
+  5000 ms; 1 is stuck; 2 is stuck; 60000 ms without a CPU  → nothing
+  20000 ms                          → 1 after 2500 ms, 2 after 2500 ms
+it is excused while somebody knows the reason, and counts anew after that
+  1 is stuck; 4000 ms; 1 is excused; 100000 ms  → nothing
+  1 is no longer excused; 9000 ms   → nothing
+  2000 ms                           → 1 after 1000 ms
+it ends with a word: whoever was silent and answers is told from whoever was not, and may be stuck again
+  1 is stuck; 12000 ms              → 1 after 10000 ms
+  1 says a word                     → it was silent
+  1 says a word                     → nothing
+  2 says a word                     → nothing
+  20000 ms                          → 1 after 10000 ms
+`, { open: () => ({ ...watch(), told: [] as string[] }),
+  acts: { 'MS ms': (deck, ms) => tell(deck, deck.run(Number(ms))),
+    'MS ms without a CPU': (deck, ms) => tell(deck, deck.run(Number(ms), { queuedShare: 0.95 })),
+    'WORKER is stuck': ({ stuck }, worker) => stuck.add(Number(worker)),
+    'asleep for MS ms': (deck, ms) => tell(deck, deck.sleep(Number(ms)).map((one) => ({ ...one, afterMs: 0 }))),
+    'limit MS ms': ({ heartbeat }, ms) => heartbeat.setTimeoutMs(Number(ms)),
+    'WORKER is excused': ({ heartbeat }, worker) => heartbeat.excuse(Number(worker), true),
+    'WORKER is no longer excused': ({ heartbeat }, worker) => heartbeat.excuse(Number(worker), false),
+    'WORKER says a word': ({ heartbeat, told }, worker) =>
+      heartbeat.heard(Number(worker)) && told.push('it was silent') },
+  see: ({ told }) => told.splice(0).join(', ') || 'nothing' })
 
-  test('is told once, when it has lasted too long, and of those alone that are stuck', () => {
-    const deck = watch()
-    deck.run(60_000)
-    deck.stuck.add(1)
-    const found = deck.run(60_000)
-    assert.deepEqual(found.map(({ worker }) => worker), [1])
-    assert.ok(found[0].afterMs >= 9000 && found[0].afterMs <= 11_000, `${found[0].afterMs}`)
-    assert.ok(found[0].silentMs >= 10_000)
-  })
-
-  test('does not grow while the machine sleeps or the master is stopped, however long', () => {
-    const deck = watch()
-    deck.run(5000)
-    assert.deepEqual(deck.sleep(3_600_000), [])
-    assert.deepEqual(deck.run(30_000), [])
-  })
-
-  test('does not grow much while the master itself comes late again and again', () => {
-    const deck = watch()
-    deck.run(5000)
-    for (let times = 0; times < 9; times++) assert.deepEqual(deck.sleep(8000), [])
-  })
-
-  test('counts again after a sleep for one that is stuck indeed', () => {
-    const deck = watch()
-    deck.stuck.add(2)
-    deck.sleep(3_600_000)
-    assert.deepEqual(deck.run(20_000).map(({ worker }) => worker), [2])
-  })
-
-  test('does not count what a worker spends waiting for a CPU', () => {
-    const deck = watch()
-    deck.run(5000)
-    for (const worker of [1, 2]) deck.stuck.add(worker)
-    assert.deepEqual(deck.run(60_000, { queuedShare: 0.95 }), [])
-    assert.equal(deck.run(20_000).length, 2, 'once it gets a CPU it has to answer')
-  })
-
-  test('is excused while somebody knows the reason, and counts anew after that', () => {
-    const deck = watch()
-    deck.stuck.add(1)
-    deck.run(4000)
-    deck.heartbeat.excuse(1, true)
-    assert.deepEqual(deck.run(100_000), [])
-    deck.heartbeat.excuse(1, false)
-    assert.deepEqual(deck.run(9000), [])
-    assert.equal(deck.run(2000).length, 1)
-  })
-
-  test('ends with a word: whoever was silent and answers is told from whoever was not', () => {
-    const deck = watch()
-    deck.stuck.add(1)
-    deck.run(12_000)
-    assert.equal(deck.heartbeat.heard(1), true)
-    assert.equal(deck.heartbeat.heard(1), false)
-    assert.equal(deck.heartbeat.heard(2), false)
-    assert.equal(deck.run(20_000).length, 1, 'and may be stuck again')
-  })
-})
+function tell ({ told }: { told: string[] }, found: { worker: number, silentMs: number, afterMs: number }[]) {
+  for (const { worker, silentMs, afterMs } of found) {
+    assert.ok(silentMs >= 3000)
+    told.push(`${worker} after ${afterMs} ms`)
+  }
+}

@@ -4,10 +4,13 @@ import { nextRun } from '../../../server/config/cron.ts'
 import { createTimetable, type Times } from '../../../server/system/timetable.ts'
 import { fake } from '../../support/fake.ts'
 import { rows } from '../../support/rows.ts'
+import { playScenes } from '../../support/scenes.ts'
 
 const NIGHTLY = '30 2 * * *'
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
+const HOUR_MS = 60 * 60_000
+/** by name */
+const JOBS: Record<string, Times> = { nightly: { cron: NIGHTLY }, poll: { cron: '*/5 * * * *' },
+  often: { cron: '*/20 * * * *' }, hourly: { cron: '10 * * * *' }, monthly: { cron: '0 0 1 * *' }, byHand: {} }
 
 /** A clock whose one timer fires as time goes on. */
 function setUp (at: string, jobs: Record<string, Times>,
@@ -23,7 +26,8 @@ function setUp (at: string, jobs: Record<string, Times>,
     } })
   const timetable = createTimetable({ nextRun: (cron, after, timeZone = 'UTC') => nextRun(cron, after, timeZone),
     onDue: (name, planned) => {
-      due.push(`${name} ${planned.toISOString()} at ${new Date(clock.now).toISOString()}`)
+      const late = clock.now - planned.getTime() < 1000 ? '' : ` at ${minuteOf(clock.now)}`
+      due.push(`${name} ${minuteOf(planned)}${late}`)
     }, onSetBack: (names, ms) => {
       setBack.push([names, ms])
     }, now: () => clock.now, passed: () => clock.now + clock.backMs, timers })
@@ -32,6 +36,7 @@ function setUp (at: string, jobs: Record<string, Times>,
     timetable,
     due,
     setBack,
+    now: () => clock.now,
 
     setClockBack (ms: number) {
       clock.now -= ms
@@ -57,25 +62,57 @@ function setUp (at: string, jobs: Record<string, Times>,
   }
 }
 
-describe('a job is due', () => {
-  test('at its time, once, and not before', () => {
-    const { due, pass, timetable } = setUp('2026-05-01T02:00:00Z', { nightly: { cron: NIGHTLY } })
-    pass('2026-05-01T02:29:59Z')
-    assert.deepEqual([due, timetable.nextAt('nightly')], [[], '2026-05-01T02:30:00.000Z'])
-    pass('2026-05-02T02:29:59Z')
-    assert.deepEqual([due, timetable.nextAt('nightly')], [[
-      'nightly 2026-05-01T02:30:00.000Z at 2026-05-01T02:30:00.000Z'
-    ], '2026-05-02T02:30:00.000Z'])
-  })
+/** @returns without the year, by UTC */
+function minuteOf (time: Date | string | number) {
+  return new Date(time).toISOString().slice('2026-'.length, '2026-05-01T00:00'.length)
+}
 
-  test('each at its own time, and one without times never', () => {
-    const { due, pass, timetable } = setUp('2026-05-01T02:00:00Z', { a: { cron: '10 * * * *' },
-      b: { cron: '*/20 * * * *' }, byHand: {} })
-    pass('2026-05-01T02:45:00Z')
-    assert.deepEqual(due.map((each) => each.split(' at')[0]), ['a 2026-05-01T02:10:00.000Z',
-      'b 2026-05-01T02:20:00.000Z', 'b 2026-05-01T02:40:00.000Z'])
-    assert.equal(timetable.nextAt('byHand'), null)
-  })
+type Stage = { clock: ReturnType<typeof setUp>, seen: number }
+
+/** what has been due since the last look, and when that was noticed where it was late */
+playScenes(`
+a job is due at its time, once, and not before
+  at 05-01T02:00 nightly; until 05-01T02:29:59  →
+                            → next nightly 05-01T02:30
+  until 05-02T02:29:59      → nightly 05-01T02:30
+                            → next nightly 05-02T02:30
+jobs are due each at its own time, and one without times never
+  at 05-01T02:00 hourly,often,byHand; until 05-01T02:45  → hourly 05-01T02:10, often 05-01T02:20, often 05-01T02:40
+                            → next byHand never
+what has come while the machine slept runs once, within a minute, and is no burst
+  at 05-01T00:01 poll; sleep 8 h; until 05-01T08:03  → poll 05-01T00:05 at 05-01T08:02
+  until 05-01T08:11         → poll 05-01T08:05, poll 05-01T08:10
+where nothing has come while the machine slept nothing runs
+  at 05-01T03:00 nightly; sleep 8 h; until 05-01T12:00  →
+where the clock is set back the time that was planned stays
+  at 05-01T02:31 nightly; back 600 s; until 05-01T02:50  →
+                            → set back nobody
+where the clock was set back by more than lies between two times it goes on by the new time, within a minute, and that is told
+  at 05-03T03:11 poll,nightly,monthly; back 176400 s; until 05-01T02:12:30  →
+                            → set back poll nightly 176400000
+  until 05-01T02:31         → poll 05-01T02:15, poll 05-01T02:20, poll 05-01T02:25, poll 05-01T02:30, nightly 05-01T02:30
+                            → next monthly 06-01T00:00
+  back 3 s; until 05-01T02:41  → poll 05-01T02:35, poll 05-01T02:40
+                            → set back poll nightly 176400000
+one that is closed waits for nothing
+  at 05-01T02:00 nightly; close; until 05-02T02:00  →`, {
+  open: (): Stage => ({ clock: setUp('2026-01-01T00:00Z', {}), seen: 0 }),
+  acts: { 'at TIME NAMES' (stage, time, names) {
+    stage.clock = setUp(`2026-${time}Z`, Object.fromEntries(names.split(',').map((name) => [name, JOBS[name]])))
+  }, 'until TIME': ({ clock }, time) => clock.pass(`2026-${time}Z`),
+    'sleep HOURS h': ({ clock }, hours) => clock.sleep(Number(hours) * HOUR_MS),
+    'back SECONDS s': ({ clock }, seconds) => clock.setClockBack(Number(seconds) * 1000),
+    close: ({ clock }) => clock.timetable.close() },
+  see (stage, expected) {
+    const { clock: { due, setBack, timetable } } = stage
+    const [what, name] = expected.split(' ')
+    if (what === 'set') return `set back ${setBack.flat(2).join(' ') || 'nobody'}`
+    const next = timetable.nextAt(name)
+    if (what === 'next') return `next ${name} ${next === null ? 'never' : minuteOf(next)}`
+    const news = due.slice(stage.seen)
+    stage.seen = due.length
+    return news.join(', ')
+  }
 })
 
 /** expression, time zone, from, to, when it is due */
@@ -98,84 +135,28 @@ describe('when clocks change', () => {
       for (const [cron, timeZone, from, to, expected] of rows(table)) {
         const { due, pass } = setUp(`2026-${from}Z`, { job: { cron, timeZone } })
         pass(`2026-${to}Z`)
-        assert.deepEqual(due.map((each) => each.slice('job 2026-'.length, 'job 2026-05-01T00:00'.length)),
-          expected.split(' ').filter(Boolean))
+        assert.deepEqual(due.map((each) => each.split(' ')[1]), expected.split(' ').filter(Boolean))
       }
     })
   }
 })
 
-describe('what has come meanwhile', () => {
-  test('runs once after the machine has slept, within a minute, and is no burst', () => {
-    const { due, pass, sleep } = setUp('2026-05-01T00:01:00Z', { poll: { cron: '*/5 * * * *' } })
-    sleep(8 * HOUR_MS)
-    pass('2026-05-01T08:03:00Z')
-    assert.equal(due.length, 1)
-    assert.match(due[0], /^poll 2026-05-01T00:05:00.000Z at 2026-05-01T08:0[12]/)
-    pass('2026-05-01T08:11:00Z')
-    assert.deepEqual(due.slice(1).map((each) => each.split(' ')[1]), ['2026-05-01T08:05:00.000Z',
-      '2026-05-01T08:10:00.000Z'])
-  })
-
-  test('does not run where nothing has come', () => {
-    const { due, pass, sleep } = setUp('2026-05-01T03:00:00Z', { nightly: { cron: NIGHTLY } })
-    sleep(8 * HOUR_MS)
-    pass('2026-05-01T12:00:00Z')
-    assert.deepEqual(due, [])
-  })
-
-  test('runs once where the master before had it still to do, with the same times', () => {
-    const missed = { nightly: { cron: NIGHTLY, at: '2026-05-01T02:30:00.000Z' },
-      other: { cron: '0 1 * * *', at: '2026-05-01T01:00:00.000Z' } }
-    const { due, pass } = setUp('2026-05-01T02:30:04Z', { nightly: { cron: NIGHTLY }, other: { cron: '0 5 * * *' } },
-      missed)
-    pass('2026-05-01T02:40:00Z')
-    assert.deepEqual(due, ['nightly 2026-05-01T02:30:00.000Z at 2026-05-01T02:30:04.000Z'])
-  })
-
-  test('does not run where the clock is set back: the time that was planned stays', () => {
-    const { due, pass, setBack, setClockBack } = setUp('2026-05-01T02:31:00Z', { nightly: { cron: NIGHTLY } })
-    setClockBack(10 * MINUTE_MS)
-    pass('2026-05-01T02:50:00Z')
-    assert.deepEqual([due, setBack], [[], []])
-  })
-
-  test('goes on by the new time, within a minute, where the clock was set back by more than lies between two times, and that is told', () => {
-    const { due, pass, setBack, setClockBack, timetable } = setUp('2026-05-03T02:31:00Z', {
-      poll: { cron: '*/5 * * * *' },
-      nightly: { cron: NIGHTLY },
-      monthly: { cron: '0 0 1 * *' }
-    })
-    setClockBack(49 * HOUR_MS)
-    pass('2026-05-01T01:32:30Z')
-    assert.deepEqual(setBack, [[['poll', 'nightly'], 49 * HOUR_MS]])
-    pass('2026-05-01T02:31:00Z')
-    assert.deepEqual(due.map((each) => each.slice(0, 16)), [...Array.from({ length: 12 }, () => 'poll 2026-05-01T'),
-      'nightly 2026-05-'])
-    assert.equal(timetable.nextAt('monthly'), '2026-06-01T00:00:00.000Z', 'it has been on the 1st')
-    setClockBack(3000)
-    pass('2026-05-01T02:41:00Z')
-    assert.equal(due.length, 15)
-    assert.equal(setBack.length, 1)
-  })
+test('what has come meanwhile runs once where the master before had it still to do, with the same times', () => {
+  const missed = { nightly: { cron: NIGHTLY, at: '2026-05-01T02:30:00.000Z' },
+    other: { cron: '0 1 * * *', at: '2026-05-01T01:00:00.000Z' } }
+  const { due, pass } = setUp('2026-05-01T02:31:04Z', { nightly: { cron: NIGHTLY }, other: { cron: '0 5 * * *' } },
+    missed)
+  pass('2026-05-01T02:40:00Z')
+  assert.deepEqual(due, ['nightly 05-01T02:30 at 05-01T02:31'])
 })
 
-describe('what is planned anew', () => {
-  test('keeps the place of a job whose times are the same, and forgets one that is gone', () => {
-    const { due, pass, sleep, timetable } = setUp('2026-05-01T02:00:00Z', { same: { cron: NIGHTLY },
-      gone: { cron: NIGHTLY }, changed: { cron: NIGHTLY } })
-    sleep(HOUR_MS)
-    timetable.plan({ same: { cron: NIGHTLY }, changed: { cron: '0 5 * * *' } })
-    pass('2026-05-01T04:00:00Z')
-    assert.deepEqual(due.map((each) => each.split(' ')[0]), ['same'])
-    assert.deepEqual(timetable.memory(), { same: { cron: NIGHTLY, at: '2026-05-02T02:30:00.000Z' },
-      changed: { cron: '0 5 * * *', at: '2026-05-01T05:00:00.000Z' } })
-  })
-
-  test('waits for nothing once it is closed', () => {
-    const { due, pass, timetable } = setUp('2026-05-01T02:00:00Z', { nightly: { cron: NIGHTLY } })
-    timetable.close()
-    pass('2026-05-02T02:00:00Z')
-    assert.deepEqual(due, [])
-  })
+test('what is planned anew keeps the place of a job whose times are the same, and forgets one that is gone', () => {
+  const { due, pass, sleep, timetable } = setUp('2026-05-01T02:00:00Z', { same: { cron: NIGHTLY },
+    gone: { cron: NIGHTLY }, changed: { cron: NIGHTLY } })
+  sleep(HOUR_MS)
+  timetable.plan({ same: { cron: NIGHTLY }, changed: { cron: '0 5 * * *' } })
+  pass('2026-05-01T04:00:00Z')
+  assert.deepEqual(due.map((each) => each.split(' ')[0]), ['same'])
+  assert.deepEqual(timetable.memory(), { same: { cron: NIGHTLY, at: '2026-05-02T02:30:00.000Z' },
+    changed: { cron: '0 5 * * *', at: '2026-05-01T05:00:00.000Z' } })
 })
