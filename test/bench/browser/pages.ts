@@ -61,7 +61,12 @@ async function measure (shop: Shop, { name, url, isStill, isForeign }: Place & {
     cells.push(
       isLive ? await movedBy(page, name, 'live', () => shop.life.crash(rows.length % 4 + 1, OF_EMPTY_CART)) : '–'
     )
-    cells.push(isLive && !isStill ? await movedBy(page, name, 'deploy', () => deploySeventh(shop.life)) : '–')
+    // A deploy lasts for longer than anybody looks at a page here: the first page that is asked for tells of it.
+    const { rollout } = shop.deck.snapshot()
+    const mayDeploy = rollout === null || rollout.state === 'succeeded'
+    cells.push(
+      isLive && !isStill && mayDeploy ? await movedBy(page, name, 'deploy', () => deploySeventh(shop.life)) : '–'
+    )
     const found = await page.audit()
     for (const [rule, [first, ...more]] of Map.groupBy(found, (finding) => finding.split(':')[0]))
       findings.push(`${name} at ${width}: ${more.length + 1} × ${rule}, such as ${first}`)
