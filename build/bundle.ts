@@ -9,9 +9,11 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { transform } from 'rolldown/utils'
+import { minifySync, transform } from 'rolldown/utils'
+import { FIRST_SCRIPT, PAGE_SCRIPTS, THREAD } from '../server/dashboard/scripts.ts'
 import { LENGTH_BYTES } from '../server/system/built-in-bundle.ts'
 import { optionListText } from './option-list.ts'
+import { joinModules } from './page-scripts.ts'
 import type { LoadResult, OutputChunk, OutputOptions, Plugin, PluginContext } from 'rolldown'
 
 type Chunk = Pick<OutputChunk, 'fileName' | 'code'> & Partial<Pick<OutputChunk, 'name' | 'imports'>>
@@ -26,6 +28,10 @@ const NATIVE = ['better-sqlite3', 'koffi']
 const OF_PAGES = Object.freeze({ 'htmx.js': 'htmx.org/dist/htmx.min.js',
   'socket.io.js': 'socket.io/client-dist/socket.io.esm.min.js', 'uplot.css': 'uplot/dist/uPlot.min.css',
   'uplot.js': 'uplot/dist/uPlot.iife.min.js' })
+/** Imports that are not ours: their packages offer a minified file as a classic script alone. */
+const LIBRARIES = Object.freeze({ 'uplot.js': 'uPlot' })
+/** Pages have them before all others, joined as they are. */
+const EARLY = ['theme.js', 'waiting.js']
 /** A running master may still load parts of the bundle that it was started with. A package has only one. */
 const KEPT = ['pack', 'publish'].includes(process.env.npm_command ?? '') ? 1 : 3
 /** What is behind the admin port. */
@@ -66,7 +72,7 @@ const OTHERWISE: Readonly<Record<string, (place: Place) => string>> = Object.fre
 await makeBundle()
 
 async function makeBundle () {
-  const modules = new Set(['build/bundle.ts', 'build/option-list.ts'].map(fromTop))
+  const modules = new Set(['build/bundle.ts', 'build/option-list.ts', 'build/page-scripts.ts'].map(fromTop))
   let partOf: ReturnType<typeof partsOf> | undefined
   // What a module of the first ones imports goes with it.
   const groups = ['keeper', 'both', 'start', 'shared', 'client'].map((part, index, { length }) => ({ debugName: part,
@@ -86,12 +92,7 @@ async function makeBundle () {
         entryFileNames: ext === '.cjs' ? '[name].cjs' : '[name].js', codeSplitting: false }, './')
     )
   }
-  const pages = await Promise.all([
-    ...readdirSync(fromTop('public')).filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts')).map((name) =>
-      pageFile(name, modules)
-    ),
-    ...Object.entries(OF_PAGES).map(([name, file]) => fileOfPackage(name, fromTop(`node_modules/${file}`), modules))
-  ])
+  const pages = await pageFiles(modules)
   const shown = SHOWN.flatMap((folder) =>
     readdirSync(fromTop(folder)).filter((name) => /\.(?:css|eta|md|svg)$/.test(name)).map((name) => `${folder}/${name}`)
   )
@@ -118,14 +119,34 @@ async function makeBundle () {
   }
 }
 
-/** Pages join their modules themselves, see server/dashboard/bundle.ts. */
-async function pageFile (name: string, modules: Set<string>): Promise<Chunk> {
+/** What pages load: their scripts, each with all that it imports, and files of packages. */
+async function pageFiles (modules: Set<string>): Promise<Chunk[]> {
+  const names = readdirSync(fromTop('public')).filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))
+  const sources = new Map(await Promise.all(names.map((name) => pageModule(name, modules))))
+  const ofPackages = await Promise.all(
+    Object.entries(OF_PAGES).map(([name, file]) => fileOfPackage(name, fromTop(`node_modules/${file}`), modules))
+  )
+  const read = (name: string) =>
+    sources.get(name) ?? String(ofPackages.find(({ fileName }) => fileName === `pages/${name}`)?.code)
+  const first = joinModules(FIRST_SCRIPT, read)
+  const joined = [FIRST_SCRIPT, ...PAGE_SCRIPTS, THREAD].map((name) => {
+    const held = PAGE_SCRIPTS.includes(name) ? first.modules : undefined
+    return { name, source: joinModules(name, read, { libraries: LIBRARIES, held }).source }
+  })
+  const alone = EARLY.map((name) => ({ name, source: read(name) }))
+  return [...ofPackages, ...[...joined, ...alone].map(({ name, source }) => {
+    const { code, errors } = minifySync(name, source, { module: true, mangle: { toplevel: false } })
+    if (errors.length > 0) throw errors[0]
+    return { fileName: `pages/${name}`, code }
+  })]
+}
+
+async function pageModule (name: string, modules: Set<string>): Promise<[name: string, source: string]> {
   const file = fromTop(`public/${name}`)
   modules.add(file)
   const { code, errors } = await transform(file, await readFile(file, 'utf8'))
   if (errors.length > 0) throw errors[0]
-  return { fileName: `pages/${name.replace(/\.ts$/, '.js')}`,
-    code: code.replace(/((?:from |import[ (])"\.\/[\w-]+)\.ts"/g, '$1.js"') }
+  return [name.replace(/\.ts$/, '.js'), code.replace(/((?:from |import[ (])"\.\/[\w-]+)\.ts"/g, '$1.js"')]
 }
 
 async function fileOfPackage (name: string, file: string, modules: Set<string>): Promise<Chunk> {

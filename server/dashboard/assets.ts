@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { Router } from 'express'
 import { encodeContent, encodingFor, KEPT, type Encoding } from '../api/encoding.ts'
 import { heldText } from '../system/built.ts'
-import { bundleModules } from './bundle.ts'
+import { FIRST_SCRIPT, PAGE_SCRIPTS, THREAD } from './scripts.ts'
 
 /**
  * The files that a page needs beside its HTML: ours from public/, libraries from their packages. Nobody has to sign in
@@ -26,25 +26,13 @@ const FILES: Readonly<Record<string, string[]>> = Object.freeze({
   'early.js': ['pages/theme.js', 'pages/waiting.js']
 })
 
-/** Runs in every page that has scripts, before all others. */
-const FIRST_MODULE = 'live.js'
-/** Each of these is bundled with the modules that it imports, as far as the first has not brought them. */
-const MODULES = Object.freeze(['charts.js', 'worker.js', 'history.js', 'logs.js', 'picks.js', 'access.js',
-  'settings.js', 'sign-in.js', 'palette.js', 'commands.js', 'notifications.js'])
-/** Runs in a thread of its own, beside those of the page. */
-const THREAD = 'log-matcher.js'
-/** Imports that are not ours: their packages offer a minified file as a classic script alone. */
-const LIBRARIES = Object.freeze({ 'uplot.js': 'uPlot' })
-
 /** read once, so that a page and its files belong together even when an upgrade replaces them on disk */
 const ASSETS: Map<string, Asset> = new Map()
 for (const [name, files] of Object.entries(FILES))
   ASSETS.set(name, toAsset(name, withoutComments(name, files.map(heldText).join('\n'))))
 ASSETS.set('libraries.js',
-  toAsset('libraries.js', `${readModule('htmx.js')}\n${toClassicScript(readModule('socket.io.js'), 'io')}`))
-const held = addModules(FIRST_MODULE)
-for (const name of MODULES) addModules(name, held)
-addModules(THREAD)
+  toAsset('libraries.js', `${readScript('htmx.js')}\n${toClassicScript(readScript('socket.io.js'), 'io')}`))
+for (const name of [FIRST_SCRIPT, ...PAGE_SCRIPTS, THREAD]) ASSETS.set(name, toAsset(name, readScript(name)))
 
 /** Changes when any file does, so that a page that was loaded before an upgrade can tell that it is out of date. */
 export const ASSETS_VERSION = hashOf(Buffer.from([...ASSETS.values()].map(({ hash }) => hash).join()))
@@ -79,13 +67,6 @@ export function assetsRouter () {
   return router
 }
 
-/** `held`: what the page has of its modules by then */
-function addModules (name: string, held?: ReadonlySet<string>) {
-  const { source, modules } = bundleModules(name, readModule, { libraries: LIBRARIES, held })
-  ASSETS.set(name, toAsset(name, source))
-  return modules
-}
-
 function toAsset (name: string, text: string): Asset {
   const content = Buffer.from(text)
   return { content, type: TYPES[extname(name)], hash: hashOf(content), encoded: new Map() }
@@ -112,7 +93,7 @@ function toClassicScript (module: string, name: string) {
   return `(() => {${module.replace(exported, (_all, local) => `globalThis.${name}=${local}`)}\n})()`
 }
 
-function readModule (name: string) {
+function readScript (name: string) {
   return heldText(`pages/${name}`)
 }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
-import { bundleModules } from '../../../server/dashboard/bundle.ts'
+import { joinModules } from '../../build/page-scripts.ts'
 
 function run (files: Record<string, string>, libraries?: Record<string, string>) {
-  const { source } = bundleModules('entry.js', (name) => files[name], { libraries })
+  const { source } = joinModules('entry.js', (name) => files[name], { libraries })
   const said = [] as unknown[]
   // As text: an array of another context is not one of ours.
   runInNewContext(source, { say: (word: unknown) => said.push(JSON.parse(JSON.stringify(word))) })
@@ -30,8 +30,8 @@ test('a script brings nothing that one before it has brought', () => {
     'word.js': 'say(\'word\')\nexport function word () { return \'one\' }\n',
     'more.js': 'import { word } from \'./word.js\'\nexport function more () { return word() + \' more\' }\n' }
   const read = (name: string) => files[name]
-  const first = bundleModules('first.js', read)
-  const second = bundleModules('second.js', read, { held: first.modules })
+  const first = joinModules('first.js', read)
+  const second = joinModules('second.js', read, { held: first.modules })
   const said = [] as unknown[]
   runInNewContext([first, second].map(inScope).join('\n'), {
     say: (word: unknown) => said.push(JSON.parse(JSON.stringify(word)))
@@ -46,7 +46,7 @@ function inScope ({ source }: { source: string }) {
 }
 
 test('whoever loads it later gets what the module exports', () => {
-  assert.match(bundleModules('entry.js', () => 'export function open () {}\nexport const LIMIT = 1\n').source,
+  assert.match(joinModules('entry.js', () => 'export function open () {}\nexport const LIMIT = 1\n').source,
     /\nexport const \{ open, LIMIT \} = module0$/)
 })
 

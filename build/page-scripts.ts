@@ -18,7 +18,7 @@ const LINE_COMMENT = /^ *\/\/.*\n/gm
  * classic script, which becomes the default import; `held`: modules that a script has which runs before this one in
  * every page. Returns `source`: a module that imports nothing; `modules`: all that run with it.
  */
-export function bundleModules (entry: string, read: (name: string) => string,
+export function joinModules (entry: string, read: (name: string) => string,
   { libraries = {}, held = new Set() }: { libraries?: Readonly<Record<string, string>>, held?: ReadonlySet<string> } =
     {}): { source: string, modules: ReadonlySet<string> }
 {
