@@ -45,7 +45,7 @@ function attachTimeline () {
   // A range of days without a zone, such as of a typed URL, gets the zone of this browser.
   const daily = Array.from(days).find((link) => link.hasAttribute('aria-current'))
   if (daily && fieldOf('filter-zone').value === '' && zone !== 'UTC') return location.replace(daily.href)
-  ends.hidden = false
+  ends.classList.remove('is-waiting')
   showEnds()
   showSavedFilters()
   openFolds()
