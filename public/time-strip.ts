@@ -1,7 +1,9 @@
 import { BASE } from './base.ts'
 
+const EVERY_MS = 30_000
+
 /**
- * A time that is chosen in a chart counts for the whole page, as one that is chosen in the strip does: the strip shows
+ * The strip goes on while somebody sees it. A time that is chosen in a chart counts for the whole page, as one that is chosen in the strip does: the strip shows
  * it, and the links of the top bar lead to it.
  */
 export function startTimeStrip () {
@@ -13,6 +15,9 @@ export function startTimeStrip () {
     params.set('path', location.pathname.slice(BASE.length))
     window.htmx.ajax('GET', `${BASE}/time-strip?${params}`, { target: strip, swap: 'outerHTML' })
   })
+  setInterval(() => {
+    if (!document.hidden) document.getElementById('time-strip')?.dispatchEvent(new Event('refresh'))
+  }, EVERY_MS)
 }
 
 function carryTime (params: URLSearchParams) {

@@ -54,7 +54,7 @@ rareTest('a new token is for the apps that are chosen, or for all where none is'
     await form.getByLabel('Name').fill(name)
     for (const app of ['mail', 'search', 'shop'])
       await form.getByRole('checkbox', { name: app }).setChecked(apps.includes(app))
-    await form.getByLabel('Your own token').fill(TOKEN)
+    await form.getByLabel('Your token, to confirm').fill(TOKEN)
     const answer = page.waitForResponse((response) => response.url().endsWith('/api/v1/tokens'))
     await form.getByRole('button', { name: 'Create' }).click()
     return (await (await answer).json()).apps

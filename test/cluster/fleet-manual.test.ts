@@ -43,8 +43,11 @@ test('the page of the fleet leads from nothing to a fleet of three, and each of 
   { skip: withoutNats || rareOnly }, async (t) => {
   const nats = await startNats(t, { config: () => settings() })
   process.env.CLUSTERDECK_FLEET_TOKEN = 'a long secret'
+  const { CLUSTERDECK_RUNTIME_DIR: before } = process.env
   t.after(() => {
     delete process.env.CLUSTERDECK_FLEET_TOKEN
+    if (before === undefined) delete process.env.CLUSTERDECK_RUNTIME_DIR
+    else process.env.CLUSTERDECK_RUNTIME_DIR = before
   })
   const [, start] = /^ {4}CLUSTERDECK_FLEET_TOKEN="a long secret" (clusterdeck start .*)$/m.exec(PAGE) ?? []
   const root = tempFolder()

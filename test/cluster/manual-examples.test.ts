@@ -127,7 +127,7 @@ const isOfApps = ({ line }: { line: string }) =>
 /** test/cluster/top.test.ts has a terminal. */
 const isInTerminal = ({ line }: { line: string }) => line.startsWith('clusterdeck top')
 /** test/cluster/fleet-manual.test.ts has several decks for them. */
-const isOfFleet = ({ line }: { line: string }) => /^clusterdeck fleet\b| --member | --fleet /.test(line)
+const isOfFleet = ({ line }: { line: string }) => /^clusterdeck fleet\b| --member | --fleet | --all-hosts/.test(line)
 /** They end with their stdin; test/cluster/jobs.test.ts and test/admin/mcp.test.ts have one for them. */
 const isConsole = ({ line }: { line: string }) => /^clusterdeck (run .*(-i|--interactive) |mcp\b)/.test(line)
 /** A deck that has moved into a host is there no more; test/cluster/adopt.test.ts has decks for them. */

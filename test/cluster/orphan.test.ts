@@ -22,7 +22,7 @@ describe('orphan', { concurrency: 2 }, () => {
     'one that a living master has claimed goes on, one whose claim is a dead one\'s or another process\'s does not',
     async (t) => {
       const { orphans, lose } = await startToLose(t, 'answers-with-pid.js', { workers: 3,
-        flags: [...ALONE, '--orphan-ms', '600'] })
+        flags: [...ALONE, '--orphan-ms', '3000'] })
       const deadMaster = await lose()
       const [claimed, abandoned, mistaken] = orphans
       tell(claimed, { claimedBy: process.pid, drain: null })

@@ -104,9 +104,9 @@ describe('upgrade in place', () => {
     /^worker 2 \(slot 1\) exited with code 7 before it was ready$/], ['that does not even load', {
     'server/host/master.ts': 'export function startHost () {}\nthrow new Error("not today")'
   }, /^not today$/, true], ['whose packages are not installed', { node_modules: null },
-    /^the package \S+ is not installed: run "npm ci" in \/.+\/1\.1\.2\/$/, true], ['that refuses the configuration', {
-    'server/config/config.ts': refusingConfig()
-  }, /^workers: expected a bird$/, true], ['that is older than the history', { 'db/migrations/001-schema.sql': null },
+    /^Node v\S+ cannot load better-sqlite3 \(with this Node run "npm ci" in \/.+\/1\.1\.2\/\): it is not installed/,
+    true], ['that refuses the configuration', { 'server/config/config.ts': refusingConfig() },
+    /^workers: expected a bird$/, true], ['that is older than the history', { 'db/migrations/001-schema.sql': null },
     /from a newer clusterdeck$/, true]] as const
 
   test('that comes to nothing: the old master goes on as if nothing had been', async (t) => {
