@@ -24,11 +24,14 @@ export function eventsAround (history: History,
   const atMs = Date.parse(at)
   const eventsIn = (since: number, until: number) =>
     readOr(() => history.page({ since, until, limit: MAX_READ }).items, []).filter(matters)
-  const before = eventsIn(atMs - BEFORE_MS, atMs).slice(0, MAX_AROUND)
-  const after = eventsIn(atMs, atMs + AFTER_MS).slice(-MAX_AROUND)
+  const since = eventsIn(atMs, atMs + AFTER_MS)
+  // What led to it may be told in the same millisecond.
+  const isBefore = (each: DeckEvent) => Date.parse(each.at) < atMs || (id !== null && each.at === at && each.id < id)
+  const before = [...since.filter(isBefore), ...eventsIn(atMs - BEFORE_MS, atMs)].slice(0, MAX_AROUND)
+  const after = since.filter((each) => !isBefore(each)).slice(-MAX_AROUND)
   return [...after, ...before].reverse().filter((each) => each.id !== id).map((each) => {
     const shown = toShownEvent(each)
-    return { ...shown, ...offsetOf(Date.parse(each.at) - atMs),
+    return { ...shown, ...offsetOf(Date.parse(each.at) - atMs, isBefore(each)),
       ...(message && each.message?.includes(message) && { sentence: shown.kind.label }) }
   })
 }
@@ -40,8 +43,8 @@ function matters (event: DeckEvent) {
 }
 
 /** `ms`: from the subject to something else. Returns `12 s before`, `8 ms after`. */
-function offsetOf (ms: number) {
+function offsetOf (ms: number, isBefore: boolean) {
   const apart = Math.abs(ms)
-  const side = ms < 0 ? 'before' as const : 'after' as const
+  const side = isBefore ? 'before' as const : 'after' as const
   return { side, offset: `${apart < 1000 ? `${apart} ms` : formatDuration(apart)} ${side}` }
 }

@@ -116,7 +116,7 @@ function secondsAgo (seconds: number) {
 }
 
 function linesOf (host: number) {
-  return [2, 5, 9, 13, 19, 30].map((seconds, index) => {
+  return [30, 19, 13, 9, 5, 2].map((seconds, index) => {
     const arrivedMs = Date.now() - seconds * SECOND_MS - 90 * host
     const slot = 1 + index % SLOTS.length
     return { slot, stream: 'stdout', text: lineOf(Math.floor(arrivedMs / SECOND_MS) * 4 + slot + host),

@@ -101,6 +101,15 @@ test('an event has what happened just before and after, without itself and witho
   assert.match(views.render('pages/event', model), />Just after</)
 })
 
+test('what was told in the same millisecond stands before or after by its order', () => {
+  const at = '2026-01-02T03:04:00.000Z'
+  const events = [3, 2, 1].map((id) => anEvent({ id, at }))
+  const history = aHistory(events)
+  history.page = ({ since } = {}) => ({ items: Number(since) === Date.parse(at) ? events : [], next: null })
+  const { events: around } = eventModel({ history, id: '2', now: NOW })
+  assert.deepEqual(around.map(({ id, offset }) => [id, offset]), [[1, '0 ms before'], [3, '0 ms after']])
+})
+
 test('an event that is not there is told so', () => {
   for (const id of ['2', 'abc', '-1', '1e3', '9'.repeat(30)]) {
     assert.throws(() => eventModel({ history: aHistory([anEvent()]), id, now: NOW }), { code: 'not-found' })
