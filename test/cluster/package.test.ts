@@ -13,7 +13,7 @@ import { rareOnly, rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const FOLDERS = ['ci', 'db', 'dist', 'public', 'server', 'types', 'views', 'workers']
+const FOLDERS = ['ci', 'db', 'dist', 'server', 'types', 'workers']
 const PATIENCE_MS = 60_000
 /** Of the heap of a master with one app; with the site it takes 30 MB. */
 const WITHOUT_SITE_BYTES = 17_000_000
@@ -47,9 +47,9 @@ describe('the package that npm packs', () => {
   test('holds every file of the program, the types of the library, and nothing else', () => {
     const names = readdirSync(installed).filter((name) => name !== 'node_modules').sort()
     assert.deepEqual(names, ['CHANGELOG.md', 'LICENSE', 'README.md', 'action.yml', ...FOLDERS, 'package.json'].sort())
-    for (const name of ['ci', 'dist', 'public', 'views', 'db/migrations', 'workers/demo']) {
+    for (const name of ['ci', 'dist', 'db/migrations', 'workers/demo']) {
       assert.deepEqual(filesOf(path.join(installed, name)), filesOf(path.join(ROOT, name)).filter((file) =>
-        name === 'views' || !/\.(d\.ts|md)$/.test(file)
+        !/\.(d\.ts|md)$/.test(file)
       ), name)
     }
     const beside = ['server', 'db', 'workers'].flatMap((name) =>
@@ -110,7 +110,7 @@ describe('the package that npm packs', () => {
       fetch(`${deck.adminUrl}${url}`, { headers: { Authorization: `Bearer ${deck.token}`, Connection: 'close' } })
     const heap = () => Number(readFileSync(heapFile, 'utf8'))
     deck.close()
-    for (const name of ['dist', 'public', 'views']) rmSync(path.join(copy, name), { recursive: true, force: true })
+    rmSync(path.join(copy, 'dist'), { recursive: true })
     for (let visit = 1; visit <= 3; visit++) {
       const page = await (await ask('/docs/limits')).text()
       const assets = [...page.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, url]) => url)
