@@ -27,6 +27,8 @@ type History = Pick<import('../../db/history.ts').History, 'page' | 'rollouts'> 
 const RECENT_ROWS = 8
 /** Of most of a deploy its end tells. */
 const RECENT_EVENTS = 40
+/** The page of the jobs tells what went well: it happens too often to be news. */
+const RECENT_TYPES = [...NOTABLE_TYPES].filter((type) => type !== 'job.succeeded')
 const MAX_COUNTED = 100
 /** Workers report each second, so older figures are not shown. */
 const FRESH_MS = 5000
@@ -119,7 +121,7 @@ function toHealth ({ reasons, ...health }: Health) {
 /** The live page works without the history. */
 function readPast (history: History) {
   return attempt(() => ({ isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null,
-    events: readWholeFolds(history, { type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items })
+    events: readWholeFolds(history, { type: RECENT_TYPES, limit: RECENT_EVENTS }).items })
   ) ?? UNAVAILABLE
 }
 

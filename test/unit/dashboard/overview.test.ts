@@ -200,6 +200,15 @@ test('of a deploy that is over its end is the one recent event, but for what wen
   assert.deepEqual(shownOf({ rollout: aRollout({ startedAt: at(4) }) }).at(-1), 'worker.exited 16')
 })
 
+test('a job that went well is no recent event, and one that failed is', () => {
+  const asked: unknown[] = []
+  modelOf({ past: { page: ({ type } = {}) => {
+    asked.push(...[type ?? []].flat())
+    return { items: [], next: null }
+  } } })
+  assert.deepEqual([asked.includes('job.succeeded'), asked.includes('job.failed')], [false, true])
+})
+
 test('two renderings differ in nothing but time that goes on', () => {
   const at = (now: number) => views.fragment('workers', modelOf({}, now))
   assert.notDeepEqual(at(NOW).parts, at(NOW + 3_600_000).parts)
