@@ -13,7 +13,7 @@ import { minifySync, transform } from 'rolldown/utils'
 import { FIRST_SCRIPT, PAGE_SCRIPTS, THREAD } from '../server/dashboard/scripts.ts'
 import { LENGTH_BYTES } from '../server/system/built-in-bundle.ts'
 import { optionListText } from './option-list.ts'
-import { joinModules } from './page-scripts.ts'
+import { joinModules, toClassicScript } from './page-scripts.ts'
 import type { LoadResult, OutputChunk, OutputOptions, Plugin, PluginContext } from 'rolldown'
 
 type Chunk = Pick<OutputChunk, 'fileName' | 'code'> & Partial<Pick<OutputChunk, 'name' | 'imports'>>
@@ -24,19 +24,17 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DIST = path.join(ROOT, 'dist')
 /** Packages that stay as they are installed: they have code for each kind of machine. */
 const NATIVE = ['better-sqlite3', 'koffi']
-/** What pages load of packages. */
+/** Files of packages that pages load. */
 const OF_PAGES = Object.freeze({ 'htmx.js': 'htmx.org/dist/htmx.min.js',
   'socket.io.js': 'socket.io/client-dist/socket.io.esm.min.js', 'uplot.css': 'uplot/dist/uPlot.min.css',
   'uplot.js': 'uplot/dist/uPlot.iife.min.js' })
 /** Imports that are not ours: their packages offer a minified file as a classic script alone. */
 const LIBRARIES = Object.freeze({ 'uplot.js': 'uPlot' })
-/** Pages have them before all others, joined as they are. */
-const EARLY = ['theme.js', 'waiting.js']
 /** A running master may still load parts of the bundle that it was started with. A package has only one. */
 const KEPT = ['pack', 'publish'].includes(process.env.npm_command ?? '') ? 1 : 3
 /** What is behind the admin port. */
 const SITE = 'sites'
-/** Every process has read these before it does anything, or has no use for them later. */
+/** Chunks that a master has read by then, or never reads. */
 const NOT_HELD = ['command-line', 'index', 'not-loaded', 'keeper', 'both', 'start', 'client', 'rolldown-runtime']
 /** Folders whose texts a master shows. */
 const SHOWN = ['public', 'views', 'views/docs', 'views/pages', 'views/partials']
@@ -60,12 +58,13 @@ const SCRIPTS = ['workers/old-node.cjs', 'workers/preload.cjs', 'workers/preload
 const PARTS = Object.freeze({ keeper: ['command-line.ts', 'keeper/keeper.ts'],
   start: ['cli/program.ts', 'config/config.ts', 'host/foreground.ts', 'host/master.ts'],
   client: ['cli/program.ts', 'cli/client-commands.ts'] })
+/** It takes the place of built.ts. */
+const BUILT_IN_BUNDLE = 'server/system/built-in-bundle.ts'
 /** Modules that say something else in a bundle. */
 const OTHERWISE: Readonly<Record<string, (place: Place) => string>> = Object.freeze({
   'server/config/option-list.ts': optionListText,
-  'server/system/built.ts': ({ toScripts }) =>
-    readFileSync(fromTop('server/system/built-in-bundle.ts'), 'utf8').replace('TO_SCRIPTS = \'../\'',
-      `TO_SCRIPTS = '${toScripts}'`),
+  'server/system/built.ts': (place) =>
+    withPlaces(readFileSync(fromTop(BUILT_IN_BUNDLE), 'utf8'), BUILT_IN_BUNDLE, place),
   'server/admin/site-code.ts': () => 'export { dropSite, loadSite } from \'../system/built.ts\''
 })
 
@@ -96,7 +95,7 @@ async function makeBundle () {
   const shown = SHOWN.flatMap((folder) =>
     readdirSync(fromTop(folder)).filter((name) => /\.(?:css|eta|md|svg)$/.test(name)).map((name) => `${folder}/${name}`)
   )
-  for (const file of ['server/system/built-in-bundle.ts', ...shown]) modules.add(fromTop(file))
+  for (const file of [BUILT_IN_BUNDLE, ...shown]) modules.add(fromTop(file))
   const files = [...modules].filter((module) => path.isAbsolute(module))
   write({ chunks: [...server, ...worker, ...pages, packOf([...server, ...pages], shown)], scripts,
     licences: licencesOf(files.filter(isPackage)) }, files.filter((file) => !isPackage(file)))
@@ -119,39 +118,49 @@ async function makeBundle () {
   }
 }
 
-/** What pages load: their scripts, each with all that it imports, and files of packages. */
+/** What pages load beside what public/ has for them: scripts, each with all that it imports, and files of packages. */
 async function pageFiles (modules: Set<string>): Promise<Chunk[]> {
   const names = readdirSync(fromTop('public')).filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))
-  const sources = new Map(await Promise.all(names.map((name) => pageModule(name, modules))))
-  const ofPackages = await Promise.all(
-    Object.entries(OF_PAGES).map(([name, file]) => fileOfPackage(name, fromTop(`node_modules/${file}`), modules))
+  const sources = new Map(
+    await Promise.all([...names.map(moduleOfPage), ...Object.entries(OF_PAGES).map(async ([name, file]) =>
+      [name, await readSource(`node_modules/${file}`)] as const
+    )])
   )
-  const read = (name: string) =>
-    sources.get(name) ?? String(ofPackages.find(({ fileName }) => fileName === `pages/${name}`)?.code)
   const first = joinModules(FIRST_SCRIPT, read)
-  const joined = [FIRST_SCRIPT, ...PAGE_SCRIPTS, THREAD].map((name) => {
-    const held = PAGE_SCRIPTS.includes(name) ? first.modules : undefined
-    return { name, source: joinModules(name, read, { libraries: LIBRARIES, held }).source }
-  })
-  const alone = EARLY.map((name) => ({ name, source: read(name) }))
-  return [...ofPackages, ...[...joined, ...alone].map(({ name, source }) => {
-    const { code, errors } = minifySync(name, source, { module: true, mangle: { toplevel: false } })
+  const scripts = [['early.js', `${read('theme.js')}\n${read('waiting.js')}`], [FIRST_SCRIPT, first.source], [THREAD,
+    joinModules(THREAD, read).source],
+    ...PAGE_SCRIPTS.map((
+      name
+    ) => [name, joinModules(name, read, { libraries: LIBRARIES, held: first.modules }).source])]
+  return [['uplot.css', read('uplot.css')], ['libraries.js',
+    `${read('htmx.js')}\n${toClassicScript(read('socket.io.js'), 'io')}`],
+    ...scripts.map(([name, source]) => [name, minified(name, source)])].map(([name, code]) => ({
+      fileName: `pages/${name}`,
+      code
+    }))
+
+  async function moduleOfPage (name: string): Promise<readonly [name: string, source: string]> {
+    const { code, errors } = await transform(name, await readSource(`public/${name}`))
     if (errors.length > 0) throw errors[0]
-    return { fileName: `pages/${name}`, code }
-  })]
+    return [name.replace(/\.ts$/, '.js'), code.replace(/((?:from |import[ (])"\.\/[\w-]+)\.ts"/g, '$1.js"')]
+  }
+
+  async function readSource (file: string) {
+    modules.add(fromTop(file))
+    return await readFile(fromTop(file), 'utf8')
+  }
+
+  function read (name: string) {
+    const source = sources.get(name)
+    if (source === undefined) throw new Error(`no file of a page is called ${name}`)
+    return source
+  }
 }
 
-async function pageModule (name: string, modules: Set<string>): Promise<[name: string, source: string]> {
-  const file = fromTop(`public/${name}`)
-  modules.add(file)
-  const { code, errors } = await transform(file, await readFile(file, 'utf8'))
+function minified (name: string, source: string) {
+  const { code, errors } = minifySync(name, source, { module: true, mangle: { toplevel: false } })
   if (errors.length > 0) throw errors[0]
-  return [name.replace(/\.ts$/, '.js'), code.replace(/((?:from |import[ (])"\.\/[\w-]+)\.ts"/g, '$1.js"')]
-}
-
-async function fileOfPackage (name: string, file: string, modules: Set<string>): Promise<Chunk> {
-  modules.add(file)
-  return { fileName: `pages/${name}`, code: await readFile(file, 'utf8') }
+  return code
 }
 
 /**
@@ -160,7 +169,7 @@ async function fileOfPackage (name: string, file: string, modules: Set<string>):
  */
 function packOf (chunks: Chunk[], shown: string[]): Chunk {
   const held = chunks.filter(({ name = '' }) => !NOT_HELD.includes(name))
-  const texts = [...held.map(({ fileName, code }) => [fileName, inAscii(code)]),
+  const texts = [...held.map((chunk) => [chunk.fileName, textOfChunk(chunk)]),
     ...shown.map((file) => [file, readFileSync(fromTop(file), 'utf8')])]
   let from = 0
   const places = texts.map(([file, text]) => {
@@ -173,7 +182,7 @@ function packOf (chunks: Chunk[], shown: string[]): Chunk {
     code: String(Buffer.byteLength(list)).padEnd(LENGTH_BYTES) + list + texts.map(([, text]) => text).join('') }
 }
 
-/** @returns the file, after all that it imports of these */
+/** @returns the name of a file, after the names of all files among `chunks` that it imports */
 function importedBy (file: string, chunks: Chunk[], found: Set<string> = new Set()): Set<string> {
   const chunk = chunks.find(({ fileName }) => fileName === file)
   if (!chunk || found.has(file)) return found
@@ -181,7 +190,7 @@ function importedBy (file: string, chunks: Chunk[], found: Set<string> = new Set
   return found.add(file)
 }
 
-/** @returns what the authors of the packages ask to be told wherever these are. `files`: of packages */
+/** @returns name, version and licence of each package, which its author asks to be given with it. `files`: of packages */
 function licencesOf (files: string[]): string {
   const manifests = new Set(files.map((file) => ownManifest(file)))
   return [...manifests].sort().map((manifest) => {
@@ -245,10 +254,11 @@ function ownPlugin (place: Place): Plugin {
  * has asked for. For node:http that is Node's own client for fetch and WebSocket, as large as all of ours.
  */
 function placeOf (name: string, importer: string | undefined, { kind }: { kind: string }) {
-  const isWanted = path.isAbsolute(importer ?? '')
-  if (isWanted && LATER.includes(`node:${name}`)) return { id: `${BUILTIN}node:${name}` }
-  if (name.startsWith('node:'))
-    return isWanted && kind === 'import-statement' ? { id: BUILTIN + name } : { id: name, external: true }
+  const part = name.startsWith('node:') ? name : `node:${name}`
+  const isOfFile = path.isAbsolute(importer ?? '')
+  if (isOfFile && (LATER.includes(part) || (part === name && kind === 'import-statement')))
+    return { id: BUILTIN + part }
+  if (part === name) return { id: name, external: true }
   return NATIVE.includes(name) ? { id: name, external: true } : null
 }
 
@@ -266,6 +276,7 @@ async function textOf (module: string, place: Place): Promise<LoadResult> {
   }
 }
 
+/** With a getter for each export, a part of Node is read when it is first used. */
 function builtinText (name: string, { isOfApps }: Place) {
   const part = `require(${JSON.stringify(name)})`
   if (isOfApps || !LATER.includes(name)) return `module.exports = ${part}`
@@ -291,8 +302,10 @@ function withPlaces (text: string, file: string, { format, toScripts }: Place) {
  * V8 keeps a source with any character beyond Latin-1 in twice as many bytes. Only texts and regular expressions have
  * such characters here, and may have them escaped.
  */
-function inAscii (code: string) {
-  return code.replace(/[^\0-\x7f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+function textOfChunk ({ fileName, code }: Chunk) {
+  return /\.c?js$/.test(fileName)
+    ? code.replace(/[^\0-\x7f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    : code
 }
 
 function fromTop (file: string) {
@@ -312,7 +325,7 @@ function write ({ chunks, scripts, licences }: { chunks: Chunk[], scripts: Chunk
   const folder = path.join(DIST, name)
   // What is there may be in use.
   if (!existsSync(folder)) writeFolder(folder, chunks)
-  for (const { fileName, code } of scripts) replaceFile(fileName, inAscii(code))
+  for (const chunk of scripts) replaceFile(chunk.fileName, textOfChunk(chunk))
   replaceFile('licences.txt', licences)
   replaceFile('index.js', `export * from './${name}/index.cjs'\n`)
   replaceFile('bundle.json',
@@ -336,8 +349,7 @@ function replaceFile (name: string, text: string) {
 function writeFolder (folder: string, chunks: Chunk[]) {
   const unfinished = `${folder}-${process.pid}`
   mkdirSync(path.join(unfinished, 'pages'), { recursive: true })
-  for (const { fileName, code } of chunks)
-    writeFileSync(path.join(unfinished, fileName), fileName.endsWith('js') ? inAscii(code) : code)
+  for (const chunk of chunks) writeFileSync(path.join(unfinished, chunk.fileName), textOfChunk(chunk))
   try {
     renameSync(unfinished, folder)
   } catch (error) {

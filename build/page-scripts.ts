@@ -7,12 +7,6 @@
 const IMPORT = /^import (?:(?:(\w+)|\{([^}]*)\}) from )?["']\.\/([\w.-]+)["'];?$/gm
 const EXPORT = /^export (?=(?:async )?(?:function|const|class) (\w+))/gm
 const NOT_BUNDLED = /^(?:import|export)\b.*/m
-/** Types and comments, which a browser does not need. */
-const DOCUMENTATION = /\/\*\*.*?\*\/ *\n?/gs
-/** Indentation can go, as none of our string literals spans two lines. */
-const INDENTATION = /\n\s+/g
-const LINE_COMMENT = /^ *\/\/.*\n/gm
-
 /**
  * `entry`: a name; `read`: the source of a module; `libraries`: by module name, the global variable of a
  * classic script, which becomes the default import; `held`: modules that a script has which runs before this one in
@@ -49,9 +43,8 @@ export function joinModules (entry: string, read: (name: string) => string,
   }
 
   function bodyOf (name: string, source: string) {
-    const code = source.replace(DOCUMENTATION, '').replace(LINE_COMMENT, '')
     const names: string[] = []
-    const body = code.replace(IMPORT, (_all, main, named, from) => {
+    const body = source.replace(IMPORT, (_all, main, named, from) => {
       addModule(from)
       if (main) return `const { default: ${main} } = ${variables.get(from)}`
       return named ? `const {${named.replaceAll(' as ', ': ')}} = ${variables.get(from)}` : ''
@@ -62,6 +55,16 @@ export function joinModules (entry: string, read: (name: string) => string,
     exports.set(name, names)
     const odd = NOT_BUNDLED.exec(body)
     if (odd) throw new Error(`${name}: expected imports and exports as of the other files, received ${odd[0]}`)
-    return `${body.replace(INDENTATION, '\n')}return { ${names.join(', ')} }`
+    return `${body}\nreturn { ${names.join(', ')} }`
   }
+}
+
+/**
+ * The module of a package is smaller than its classic script, which is written for older browsers. `module`: without
+ * imports; `name`: of an export, which becomes a global variable.
+ */
+export function toClassicScript (module: string, name: string) {
+  const exported = new RegExp(`\\bexport\\{.*?([\\w$]+) as ${name}\\b.*?\\};?`)
+  if (!exported.test(module)) throw new Error(`expected a module that exports ${name}`)
+  return `(() => {${module.replace(exported, (_all, local) => `globalThis.${name}=${local}`)}\n})()`
 }

@@ -1,5 +1,6 @@
 import { enableCompileCache } from './compile-cache.js'
 import { ownCode } from './own-code.js'
+
 const { createRequire } = process.getBuiltinModule('node:module')
 
 const CLOSED_WITHIN_MS = 100

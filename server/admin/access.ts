@@ -84,6 +84,11 @@ export function createAccess (
       switches: createLimiter({ windowMs, limit: switches, now, senderOf: holderOf }),
       signIn: createLimiter({ windowMs, limit: signInAttempts, now, senderOf: attemptOf, countsFailures: true }) },
 
+    /** Remembers when and from where the token of a request was used. */
+    noteUse ({ auth, socket }: IncomingMessage) {
+      if (auth?.token) tokens.noteUse(auth.token, socket.remoteAddress ?? 'unknown')
+    },
+
     /** The name that a caller used is one that the caller can reach, and the guard has checked it. */
     urlFor: (req: IncomingMessage) => publicUrl ?? `${schemeOf(req)}://${req.headers.host}${basePath}`
   }

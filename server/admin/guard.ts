@@ -100,7 +100,7 @@ function checkOrigin (req: IncomingMessage, origins: Set<string>) {
   throw new DeckError('forbidden', `Origin: ${JSON.stringify(origin.slice(0, 100))} is not this dashboard`)
 }
 
-function isProbe ({ method, url }: IncomingMessage) {
+export function isProbe ({ method, url }: Pick<IncomingMessage, 'method' | 'url'>) {
   return PROBE_METHODS.has(String(method)) && PROBES.has(String(url).split('?', 1)[0])
 }
 

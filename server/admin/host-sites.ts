@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events'
-import { findApp, findName, notRunning, visibleNames, whyNotRunning, type Apps,
-  type OpenedApp } from '../host/api-apps.ts'
-import { roleAllows, type Auth } from '../api/roles.ts'
+import { findApp, findName, notRunning, whyNotRunning, type Apps, type OpenedApp } from '../host/api-apps.ts'
+import { roleAllows, visibleNames, type Auth } from '../api/roles.ts'
 import { createSchemaPool } from '../api/schema-pool.ts'
 import { appRows } from '../host/page-apps.ts'
 import { pastModel } from '../host/page-past.ts'
@@ -42,7 +41,8 @@ const OF_HOST = /^\/(?:api\/v1\/(?:host|apps)|apps\/[^/?]+\/(?:healthz|readyz))(
  * app has the paths of the port.
  */
 export function createHostSites (
-  parts: AccessParts & { apps: Apps, access: Access, ask: Ask, closing: AbortSignal, timers: Timers }
+  parts: Pick<AccessParts, 'events' | 'history' | 'basePath' | 'now' | 'log'> & { apps: Apps, access: Access, ask: Ask,
+    closing: AbortSignal, timers: Timers }
 ) {
   const { apps, access, basePath, closing } = parts
   const { only } = apps

@@ -10,17 +10,17 @@ const KEPT_MS = 60 * 60_000
 export type KeptSite = ReturnType<typeof createKeptSite>
 
 /**
- * What is behind the admin port, which takes a third of the memory of a master: it comes with the first request, and
- * goes an hour after the last one.
- * @param parts `make`: of what was loaded
+ * Loads what is behind the admin port with the first request, and drops it an hour after the last one, as it takes a
+ * third of the memory of a master.
+ * @param parts `make`: makes the sites of what was loaded; `keptMs`: after the last request; Infinity: for good
  */
 export function createKeptSite (
   { load, drop, make, keptMs = KEPT_MS, timers, log }: { load: typeof loadSite, drop: typeof dropSite,
     make: (code: Awaited<ReturnType<typeof loadSite>>) => Sites, keptMs?: number, timers: Timers, log: Log }
 ) {
-  let coming: Promise<Sites | null> | null = null
+  let loading: Promise<Sites | null> | null = null
   let sites: Sites | null = null
-  /** requests, calls and live pages */
+  /** how many requests, calls and live pages there are */
   let open = 0
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
@@ -32,12 +32,12 @@ export function createKeptSite (
     },
 
     /** @returns null: it could not be loaded, or the port closes */
-    come (): Promise<Sites | null> {
-      coming ??= isClosed ? Promise.resolve(null) : begin()
-      return coming
+    untilLoaded (): Promise<Sites | null> {
+      loading ??= isClosed ? Promise.resolve(null) : begin()
+      return loading
     },
 
-    /** Somebody asks. Returns what says that this has ended. */
+    /** A request, a call or a live page has begun. Returns what tells of its end. */
     enter (): () => void {
       open++
       timers.clearTimeout(timer)
@@ -51,7 +51,7 @@ export function createKeptSite (
     async close () {
       isClosed = true
       timers.clearTimeout(timer)
-      await coming
+      await loading
       sites?.close()
     }
   }
@@ -67,7 +67,7 @@ export function createKeptSite (
       sites = make(await load())
     } catch (error) {
       // The workers run without it, and the next request tries again.
-      coming = null
+      loading = null
       log.error({ err: error }, 'the admin page could not be loaded')
     }
     tidySoon()
@@ -77,7 +77,7 @@ export function createKeptSite (
   function leave () {
     if (!sites || open > 0) return
     sites.close()
-    sites = coming = null
+    sites = loading = null
     drop()
     tidySoon()
   }

@@ -28,8 +28,6 @@ const SERVER_OPTIONS: Readonly<http.ServerOptions> = Object.freeze({ headersTime
   keepAliveTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16 * 1024 })
 /** Limits for the TLS handshake. */
 const TLS_OPTIONS: Readonly<https.ServerOptions> = Object.freeze({ handshakeTimeout: 5_000, minVersion: 'TLSv1.2' })
-type Open = { publicUrl: string, site: KeptSite, access: () => Access }
-
 /** The queue is long: a connection that does not fit in is accepted seconds later, if at all. */
 const BACKLOG = 4096
 const CLOSE_GRACE_MS = 1_000
@@ -38,6 +36,9 @@ const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT'
 const STATUS_OF: Readonly<Record<string, string>> = Object.freeze({ [TOO_SLOW]: '408 Request Timeout',
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large', HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large' })
 const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
+
+/** What a port has once it is bound. `access`: made with the first request that is no probe */
+type Open = { publicUrl: string, site: KeptSite, access: () => Access }
 
 const SILENT_LOG = { error () {}, warn () {} }
 const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
@@ -113,15 +114,17 @@ export function createAdmin (
       const realPort = await bindOne(outer, { host, port, socket }, portsToTry)
       outer.on('error', (error) => log.error({ err: error }, 'the admin port failed to accept a connection'))
       const url = `${certificate ? 'https' : 'http'}://${reachableName(host)}:${realPort}`
+      // Not `instanceof`, for which Node would load all that https needs.
       if ('setSecureContext' in outer) certificate?.renewFor(outer)
       const parts = { events, history, token, host, port: realPort, allowedHosts, basePath, publicUrl,
         hasTls: certificate !== null, sessionTtlMs, links, now, log, randomBytes, limits }
-      // It stays, unlike what asks it: what was revoked is revoked even if the database cannot keep that. A role for
-      // one app of several means nothing where there is one.
+      // Who may ask stays known while the site goes and comes: a token that was revoked stays revoked, even if the
+      // database could not keep that. A role for one app of several means nothing where there is one.
       let made: Access | null = null
       const access = () => made ??= createAccess({ ...parts, apps: apps.only === null ? apps : null })
       const site = createKeptSite({ load, drop,
-        make: ({ createSites }) => createSites({ ...parts, apps, access: access(), closing: closing.signal, timers }),
+        make: ({ createSites }) =>
+          createSites({ apps, events, history, access: access(), basePath, closing: closing.signal, now, timers, log }),
         keptMs, timers, log })
       const opened = open = { publicUrl: publicUrl ?? url + basePath, site, access }
       outer.on('request', (req, res) => answerRequest(opened, req, res))
@@ -150,7 +153,7 @@ export function createAdmin (
     {
       const leave = open?.site.enter()
       try {
-        const sites = await open?.site.come()
+        const sites = await open?.site.untilLoaded()
         if (!sites || closing.signal.aborted)
           throw new DeckError('stopping', 'The admin page of this master is not available')
         return await sites.ask(order, auth, limits)
@@ -190,16 +193,18 @@ export function createAdmin (
       asking.delete(socket)
       endIfClosing(socket)
     })
-    if (answerProbe(req, res, { apps, basePath })) return connections.heard(rawOf(req.socket), null)
-    if (answerScrape(req, res, { apps, basePath, access: access() }))
-      return connections.heard(rawOf(req.socket), holderOf(req.auth as Auth))
+    if (!answerProbe(req, res, { apps, basePath }) && !answerScrape(req, res, { apps, basePath, access }))
+      await answerBySite(site, req, res)
+    connections.heard(rawOf(req.socket), req.auth ? holderOf(req.auth) : null)
+  }
+
+  async function answerBySite (site: KeptSite, req: http.IncomingMessage, res: http.ServerResponse) {
     res.once('close', site.enter())
     // The sender is not known yet, but the connection is not idle.
     if (!site.present) connections.heard(rawOf(req.socket), '')
-    const sites = site.present ?? await site.come()
+    const sites = site.present ?? await site.untilLoaded()
     if (sites) sites.request(req, res)
     else res.writeHead(503).end()
-    connections.heard(rawOf(req.socket), req.auth ? holderOf(req.auth) : null)
   }
 
   /** Refuses invalid HTTP as node does, but spares a body that may take longer. */
@@ -218,7 +223,7 @@ export function createAdmin (
     const ignoreError = () => {}
     socket.on('error', ignoreError)
     socket.once('close', site.enter())
-    const sites = site.present ?? await site.come()
+    const sites = site.present ?? await site.untilLoaded()
     socket.off('error', ignoreError)
     if (sites) sites.upgrade(req, socket, head)
     else socket.destroy()

@@ -1,4 +1,4 @@
-import { mayUse, type Auth } from '../api/roles.ts'
+import { visibleNames, type Auth } from '../api/roles.ts'
 import { appsMetric, deckMetrics, infoMetric, leftOutMetric, masterMetrics } from '../telemetry/deck-metrics.ts'
 import { joinMetrics, type Metric } from '../telemetry/metric.ts'
 import { toPrometheusText } from '../telemetry/prometheus-text.ts'
@@ -15,8 +15,7 @@ export async function metricsTextOf (deck: Deck): Promise<string> {
 
 /** The metrics of all apps that are the sender's to see, each with the label `app`. */
 export async function hostMetricsText (apps: Apps, auth: Auth): Promise<string> {
-  const names = apps.states().map(({ name }) => name).filter((name) => mayUse(auth, name))
-  const visible = names.map((app) => ({ app, deck: apps.opened(app)?.deck }))
+  const visible = visibleNames(apps, auth).map((app) => ({ app, deck: apps.opened(app)?.deck }))
   const parts = await Promise.all(
     visible.flatMap(({ app, deck }) => deck ? [metricsOf(deck).then((metrics) => ({ labels: { app }, metrics }))] : [])
   )

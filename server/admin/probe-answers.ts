@@ -1,28 +1,25 @@
 import { withoutBase } from '../api/base-path.ts'
 import { RETRY_AFTER_S } from '../problem.ts'
 import { isReady } from '../words/health.ts'
+import { isProbe } from './guard.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Apps } from '../host/api-apps.ts'
 
-type Readiness = Pick<Apps, 'only' | 'states' | 'opened'>
-
 /** The states of an app that somebody has stopped: nobody waits until it is ready. */
 const STOPPED = new Set(['stopping', 'stopped'])
-const METHODS = new Set(['GET', 'HEAD'])
 
 /**
  * Answers probes of the port itself, which may come each second for years: they load nothing of what is behind it.
- * @returns false: this is none of them, it comes from a page, or it asks for more
+ * @returns false: the request is no probe, comes from a page, or has a query
  */
 export function answerProbe (req: IncomingMessage, res: ServerResponse,
-  { apps, basePath }: { apps: Readiness, basePath: string }): boolean
+  { apps, basePath }: { apps: Pick<Apps, 'only' | 'states' | 'opened'>, basePath: string }): boolean
 {
-  if (!METHODS.has(String(req.method)) || req.headers.origin !== undefined) return false
-  const path = withoutBase(basePath, String(req.url))
-  if (path === '/healthz') sendAlive(res)
-  else if (path === '/readyz') sendReady(res, apps.only === null ? areAllReady(apps) : isAppReady(apps, apps.only))
-  else return false
+  const url = withoutBase(basePath, String(req.url))
+  if (!isProbe({ method: req.method, url }) || url.includes('?') || req.headers.origin !== undefined) return false
+  if (url === '/healthz') sendAlive(res)
+  else sendReady(res, apps.only === null ? areAllReady(apps) : isAppReady(apps, apps.only))
   return true
 }
 
@@ -36,7 +33,7 @@ export function sendReady (res: ServerResponse, ready: boolean) {
 }
 
 /** Tells whether every app that should run is ready or has finished. */
-export function areAllReady (apps: Readiness): boolean {
+export function areAllReady (apps: Pick<Apps, 'states' | 'opened'>): boolean {
   return apps.states().every(({ name, state }) => STOPPED.has(state) || isAppReady(apps, name))
 }
 

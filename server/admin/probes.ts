@@ -21,9 +21,7 @@ export function probeResources ({ deck }: { deck: Pick<Deck, 'snapshot'> }): Rec
  * A host answers them for itself and for each of its apps. Strangers do not learn which apps there are: whether one is
  * ready is told to those who have a role for it.
  */
-export function hostProbeResources (
-  { apps }: { apps: Pick<Apps, 'only' | 'states' | 'opened'> }
-): Record<string, Resource> {
+export function hostProbeResources ({ apps }: { apps: Pick<Apps, 'states' | 'opened'> }): Record<string, Resource> {
   const path = { app: APP_NAME }
   return { '/healthz': { GET: aliveProbe({ name: 'isAlive', summary: 'Tells whether the host is running' }) },
     '/readyz': {

@@ -6,24 +6,25 @@ import { hostMetricsText, metricsTextOf } from './metrics-text.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Apps } from '../host/api-apps.ts'
+import type { Auth } from '../api/roles.ts'
 import type { Access } from './access.ts'
 
 /**
- * Answers whoever collects the metrics of the port with a token, which may happen every few seconds for years: it loads
- * nothing of what is behind the port.
- * @returns false: this is something else, or not allowed, which is told by what is behind the port
+ * Answers a collector that asks for the metrics of the port with a token, which may happen every few seconds for years:
+ * nothing of what is behind the port is loaded for it.
+ * @returns false: the request asks for something else, or is to be refused, which what is behind the port does
  */
 export function answerScrape (req: IncomingMessage, res: ServerResponse,
-  { apps, basePath, access: { guard, tokens } }: { apps: Apps, basePath: string, access: Access }): boolean
+  { apps, basePath, access }: { apps: Apps, basePath: string, access: () => Access }): boolean
 {
   const path = withoutBase(basePath, String(req.url))
   if (req.method !== 'GET' || path !== '/metrics' || !req.headers.authorization) return false
-  const auth = attempt(() => guard.admitRequest(req))
+  const auth = attempt(() => access().guard.admitRequest(req))
   if (auth?.via !== 'token') return false
   const text = textFor(apps, auth)
   if (text === null) return false
   req.auth = auth
-  if (auth.token) tokens.noteUse(auth.token, req.socket.remoteAddress ?? 'unknown')
+  access().noteUse(req)
   text.then((text) => {
     res.setHeaders(SECURITY_HEADERS)
     res.setHeader('Content-Type', CONTENT_TYPE)
@@ -33,7 +34,7 @@ export function answerScrape (req: IncomingMessage, res: ServerResponse,
 }
 
 /** Null: the only app does not run */
-function textFor (apps: Apps, auth: Parameters<typeof hostMetricsText>[1]): Promise<string> | null {
+function textFor (apps: Apps, auth: Auth): Promise<string> | null {
   if (apps.only === null) return hostMetricsText(apps, auth)
   const opened = apps.opened(apps.only)
   return opened && metricsTextOf(opened.deck)

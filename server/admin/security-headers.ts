@@ -1,6 +1,6 @@
 /**
  * The headers that every answer has, refusals and engine.io's included. Static files replace Cache-Control by their
- * own. The answers may be framed, read or run by nobody else.
+ * own. Strict-Transport-Security is not among the headers: it would bind the other services of this host name to https.
  */
 export const SECURITY_HEADERS: Map<string, string> = new Map(Object.entries({
   'Content-Security-Policy': 'default-src \'none\';script-src \'self\';style-src \'self\';img-src \'self\';' +

@@ -7,9 +7,7 @@ import { createHostSites } from './host-sites.ts'
 import { createInProcessTransport } from './in-process-transport.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Apps } from '../host/api-apps.ts'
-import type { Access, AccessParts } from './access.ts'
-import type { Site, Timers } from './site.ts'
+import type { Site } from './site.ts'
 import type { Ask } from './mcp.ts'
 import type { Refusal } from './anonymous-limiter.ts'
 
@@ -32,7 +30,7 @@ export type Place = {
 }
 
 /** `events` and `history`: of the host, or of its only app */
-type Parts = Omit<AccessParts, 'apps'> & { apps: Apps, access: Access, closing: AbortSignal, timers: Timers }
+type Parts = Omit<Parameters<typeof createHostSites>[0], 'ask'>
 
 export function createSites (parts: Parts) {
   const { basePath, log, access } = parts
@@ -66,7 +64,7 @@ export function createSites (parts: Parts) {
       const place = takePlace(req)
       try {
         req.auth = access.guard.admitRequest(req)
-        noteUse(req)
+        access.noteUse(req)
         const refusal = req.auth ? null : access.strangers.refuse(req)
         if (refusal) return refuseRequest(place, req, res, refusal)
       } catch (error) {
@@ -79,17 +77,13 @@ export function createSites (parts: Parts) {
       const place = takePlace(req)
       try {
         req.auth = access.guard.admitUpgrade(req)
-        noteUse(req)
+        access.noteUse(req)
         sites.find(place, req).upgrade(req, socket, head)
       } catch (error) {
         reportInternal(error)
         refuseUpgrade(socket, error)
       }
     }
-  }
-
-  function noteUse ({ auth, socket }: IncomingMessage) {
-    if (auth?.token) access.tokens.noteUse(auth.token, socket.remoteAddress ?? 'unknown')
   }
 
   /** From here on the request has the URL that its site knows. */

@@ -32,6 +32,13 @@ export function mayUse ({ apps }: Pick<Person, 'apps'>, app: string): boolean {
   return !apps || apps.includes(app)
 }
 
+/** @returns the names of the apps that this person may see */
+export function visibleNames (apps: { states: () => readonly { name: string }[] },
+  person: Pick<Person, 'apps'>): string[]
+{
+  return apps.states().map(({ name }) => name).filter((name) => mayUse(person, name))
+}
+
 /** @returns what the history calls them; default: the holder of the token of the data folder */
 export function actorOf ({ name }: Pick<Person, 'name'> = { name: null }): string {
   return name ?? OWNER

@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { Router } from 'express'
 import { encodeContent, encodingFor, KEPT, type Encoding } from '../api/encoding.ts'
 import { heldText } from '../system/built.ts'
-import { FIRST_SCRIPT, PAGE_SCRIPTS, THREAD } from './scripts.ts'
+import { CLASSIC_SCRIPTS, FIRST_SCRIPT, PAGE_SCRIPTS, THREAD } from './scripts.ts'
 
 /**
  * The files that a page needs beside its HTML: ours from public/, libraries from their packages. Nobody has to sign in
@@ -15,24 +15,16 @@ type Asset = { content: Buffer, type: string, hash: string, encoded: Map<Encodin
 const TYPES: Readonly<Record<string, string>> = Object.freeze({ '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8', '.svg': 'image/svg+xml' })
 
-/** What pages load that is no module of theirs. */
-const FILES: Readonly<Record<string, string[]>> = Object.freeze({
-  ...Object.fromEntries(
-    ['access.css', 'alerts.css', 'apps.css', 'checks.css', 'crashes.css', 'docs.css', 'favicon-bad.svg',
-      'favicon-lost.svg', 'favicon-warn.svg', 'favicon.svg', 'fleet.css', 'history.css', 'icons.svg', 'jobs.css',
-      'logs.css', 'routes.css', 'rollout.css', 'settings.css', 'worker.css'].map((name) => [name, [`public/${name}`]])
-  ),
-  'app.css': ['pages/uplot.css', 'public/app.css'],
-  'early.js': ['pages/theme.js', 'pages/waiting.js']
-})
+const STYLES_AND_IMAGES: readonly string[] = Object.freeze(['access.css', 'alerts.css', 'app.css', 'apps.css',
+  'checks.css', 'crashes.css', 'docs.css', 'favicon-bad.svg', 'favicon-lost.svg', 'favicon-warn.svg', 'favicon.svg',
+  'fleet.css', 'history.css', 'icons.svg', 'jobs.css', 'logs.css', 'routes.css', 'rollout.css', 'settings.css',
+  'worker.css'])
 
 /** read once, so that a page and its files belong together even when an upgrade replaces them on disk */
 const ASSETS: Map<string, Asset> = new Map()
-for (const [name, files] of Object.entries(FILES))
-  ASSETS.set(name, toAsset(name, withoutComments(name, files.map(heldText).join('\n'))))
-ASSETS.set('libraries.js',
-  toAsset('libraries.js', `${readScript('htmx.js')}\n${toClassicScript(readScript('socket.io.js'), 'io')}`))
-for (const name of [FIRST_SCRIPT, ...PAGE_SCRIPTS, THREAD]) ASSETS.set(name, toAsset(name, readScript(name)))
+for (const name of STYLES_AND_IMAGES) ASSETS.set(name, toAsset(name, styleOrImage(name)))
+for (const name of [...CLASSIC_SCRIPTS, FIRST_SCRIPT, ...PAGE_SCRIPTS, THREAD])
+  ASSETS.set(name, toAsset(name, heldText(`pages/${name}`)))
 
 /** Changes when any file does, so that a page that was loaded before an upgrade can tell that it is out of date. */
 export const ASSETS_VERSION = hashOf(Buffer.from([...ASSETS.values()].map(({ hash }) => hash).join()))
@@ -79,22 +71,11 @@ function encodedOf ({ content, encoded }: Asset, encoding: Encoding) {
 }
 
 /** A browser needs no comments of a style sheet. */
-function withoutComments (name: string, text: string) {
-  return name.endsWith('.css') ? text.replace(/\/\*.*?\*\/\s*/gs, '').replace(/\n\s+/g, '\n') : text
-}
-
-/**
- * The module of a package is smaller than its classic script, which is written for older browsers. `module`: without
- * imports; `name`: of an export, which becomes a global variable.
- */
-function toClassicScript (module: string, name: string) {
-  const exported = new RegExp(`\\bexport\\{.*?([\\w$]+) as ${name}\\b.*?\\};?`)
-  if (!exported.test(module)) throw new Error(`expected a module that exports ${name}`)
-  return `(() => {${module.replace(exported, (_all, local) => `globalThis.${name}=${local}`)}\n})()`
-}
-
-function readScript (name: string) {
-  return heldText(`pages/${name}`)
+function styleOrImage (name: string) {
+  const text = heldText(`public/${name}`)
+  if (!name.endsWith('.css')) return text
+  const own = text.replace(/\/\*.*?\*\/\s*/gs, '').replace(/\n\s+/g, '\n')
+  return name === 'app.css' ? `${heldText('pages/uplot.css')}\n${own}` : own
 }
 
 function hashOf (content: Buffer) {

@@ -5,3 +5,5 @@ export const PAGE_SCRIPTS: readonly string[] = Object.freeze(['charts.js', 'work
   'picks.js', 'access.js', 'settings.js', 'sign-in.js', 'palette.js', 'commands.js', 'notifications.js'])
 /** Runs in a thread of its own, beside those of the page. */
 export const THREAD = 'log-matcher.js'
+/** No modules: what is to run before a page is drawn, and the packages that pages use. */
+export const CLASSIC_SCRIPTS: readonly string[] = Object.freeze(['early.js', 'libraries.js'])

@@ -19,6 +19,7 @@ export type Views = ReturnType<typeof createViews>
 type Data = object & { can?: object }
 
 const PART = /^\/partials\/([a-z-]+)$/
+/** For the template engine, which knows templates by their path; `heldText` reads them. */
 const FOLDER = '/views'
 
 /** The helpers that templates call by their bare names. */

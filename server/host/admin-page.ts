@@ -7,6 +7,7 @@ import type { Host } from './host.ts'
 
 /** Another deck may have the default port, so the next ones are tried. */
 const PORTS_TO_TRY = 100
+
 export type AdminPort = Awaited<ReturnType<typeof openAdminPort>>
 
 /**

@@ -8,7 +8,7 @@ import { HEALTH } from '../api/cluster.ts'
 import { created, operation, refuseLimited, type Call, type Resource } from '../api/endpoint.ts'
 import { COUNT, listOf, TIME } from '../api/fields.ts'
 import { booleanParam } from '../api/input.ts'
-import { mayUse, type Auth } from '../api/roles.ts'
+import { mayUse, visibleNames, type Auth } from '../api/roles.ts'
 import type { Deck } from '../deck.ts'
 import type { History } from '../../db/history.ts'
 import type { Past } from '../../db/past.ts'
@@ -195,11 +195,6 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
     if (done.includes(app.state)) return { status: 200, body: app }
     return { body: await work(app.name, { actor: auth.actor }) }
   }
-}
-
-/** @returns of the apps that are the sender's to see */
-export function visibleNames (apps: Pick<Apps, 'states'>, auth: Pick<Auth, 'apps'>): string[] {
-  return apps.states().map(({ name }) => name).filter((name) => mayUse(auth, name))
 }
 
 /**

@@ -27,7 +27,7 @@ type OnlyApp = {
 /** What the keeper has of this master for the next one. */
 type Left = { config: StoredConfig, refused?: string }
 
-/** Whoever waits for the app waits no longer. */
+/** An app that takes longer to get ready keeps its host no longer from joining the fleet. */
 const START_WITHIN_MS = 3000
 /** The next master knows the app by this, whatever its name is by then. */
 const ID = 'only'

@@ -46,7 +46,7 @@ export type HostParts =
     history: History,
     /** what its keeper goes by */
     options: Pick<Config, 'keeper' | 'watchdog'>,
-    /** what comes before it joins its fleet */
+    /** resolves once the host may join its fleet: its app comes first */
     ready: Promise<unknown>,
     /** of the host itself; null: its app tells what there is to tell */
     ownHistory: History | null

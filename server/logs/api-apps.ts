@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { DeckError } from '../errors.ts'
 import { operation, type Resource } from '../api/endpoint.ts'
 import { pageOf } from '../api/fields.ts'
-import { findName, visibleNames, whyNotRunning, type Apps } from '../host/api-apps.ts'
+import { visibleNames, type Auth } from '../api/roles.ts'
+import { findName, whyNotRunning, type Apps } from '../host/api-apps.ts'
 import { integerParam } from '../api/input.ts'
 import { joinLines, MAX_JOINED_LINES, type JoinedLines } from './api-joined.ts'
 import { findLines, LOG_LINE, lineFilters, SELECTION, type Query } from './api-lines.ts'
-import type { Auth } from '../api/roles.ts'
 
 /** Output of several apps of a host. */
 export type LoggedApps = Pick<Apps, 'states' | 'view' | 'opened'>

@@ -1,5 +1,6 @@
-// This takes the place of built.ts in a bundle, and of admin/site-code.ts. A package manager may take the files of a running master away, or put
-// those of another version there. So all that a master may want later is in one file, which it holds open.
+// In a bundle this takes the place of built.ts and of admin/site-code.ts. A package manager may take the files of a
+// running master away, or put files of another version there. So all that a master may want later is in one file, which
+// the master holds open.
 import { openSync, readSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -15,18 +16,18 @@ export const LENGTH_BYTES = 12
 const require = createRequire(import.meta.url)
 
 let held: Pack & { fd: number, start: number } | null = null
-/** What was loaded of the pack, by the name of its file. */
+/** What was loaded of the pack, by the name of its file */
 const loaded: Map<string, { exports: object }> = new Map()
 
-/** What zod has in here would keep all that was loaded together with it. */
+/** Global variables of zod: what zod keeps there would keep all that was loaded together with zod. */
 const OF_ZOD = ['__zod_globalConfig', '__zod_globalRegistry']
 const globals: Record<string, unknown> = globalThis
 
+const DIST = new URL('../../dist/', import.meta.url)
+
 export const WORKER_CODE = beside('worker.cjs')
 
-/** Another one in the scripts themselves, see build/bundle.ts. */
-const TO_SCRIPTS = '../'
-export const scriptPath: typeof built.scriptPath = (file) => beside(TO_SCRIPTS + file)
+export const scriptPath: typeof built.scriptPath = (file) => fileURLToPath(new URL(file, DIST))
 
 export const holdFiles: typeof built.holdFiles = () => {
   if (held) return
@@ -54,7 +55,7 @@ export async function loadSite (): Promise<object> {
   return load(site.at(-1) as string)
 }
 
-/** Nothing of it is kept, once nobody has a reference to it any more. */
+/** Lets V8 collect the code once nobody has a reference to any part of it. */
 export function dropSite () {
   loaded.clear()
 }
@@ -66,13 +67,20 @@ function load (file: string): object {
   loaded.set(file, module)
   const ofOthers = OF_ZOD.map((name) => [name, globals[name]] as const)
   for (const name of OF_ZOD) delete globals[name]
-  const run = compileFunction(heldText(file), ['exports', 'require', 'module', '__filename', '__dirname'], {
-    filename: beside(file)
-  })
-  Reflect.apply(run, module.exports, [module.exports, requireOne, module, beside(file), beside('.')])
-  for (const [name, value] of ofOthers) {
-    if (value === undefined) delete globals[name]
-    else globals[name] = value
+  try {
+    const run = compileFunction(heldText(file), ['exports', 'require', 'module', '__filename', '__dirname'], {
+      filename: beside(file)
+    })
+    Reflect.apply(run, module.exports, [module.exports, requireOne, module, beside(file), beside('.')])
+  } catch (error) {
+    // The next attempt begins anew.
+    loaded.delete(file)
+    throw error
+  } finally {
+    for (const [name, value] of ofOthers) {
+      if (value === undefined) delete globals[name]
+      else globals[name] = value
+    }
   }
   return module.exports
 }
