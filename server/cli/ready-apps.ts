@@ -87,14 +87,17 @@ async function lookAtApps (apps: readonly Followed[], all: readonly Followed[],
   if (end) { for (const app of apps) endWith(app, end.state, end.reason, { tell }) }
   if (views === null) return
   const byName = new Map(views.items.map((view) => [view.name, view]))
-  await Promise.all(apps.map((app) => lookAt(app, byName, { host, tell })))
+  const areReady = await Promise.all(apps.map((app) => lookAt(app, byName, { host, tell })))
+  // Each after the apps that it depends on, whoever's status came first. Meanwhile somebody may want to follow it no more.
+  for (const [index, app] of apps.entries())
+    if (areReady[index] && !isOver(app)) endWith(app, 'ready', app.reason, { tell })
   // Only now is it known what has become of those that they wait for.
   for (const app of apps) if (app.state === 'waiting') waitOrGiveUp(app, all, { tell })
 }
 
-/** `views`: by name */
+/** `views`: by name @returns whether it has become ready */
 async function lookAt (app: Followed, views: Map<string, AppView>,
-  { host, tell }: { host: Pick<ApiClient, 'get'>, tell: Tell })
+  { host, tell }: { host: Pick<ApiClient, 'get'>, tell: Tell }): Promise<boolean | void>
 {
   if (isOver(app)) return
   const view = views.get(app.name)
@@ -109,8 +112,7 @@ async function lookAt (app: Followed, views: Map<string, AppView>,
   app.reason = view.reason
   if (!isOpen(view) || view.state === 'stopping') return
   app.status = await host.get<Status>(`/apps/${app.name}/status`).catch(nullOn()) ?? app.status
-  // Meanwhile somebody may want to follow it no more.
-  if (!isOver(app) && app.status !== null && isReady(app.status)) endWith(app, 'ready', view.reason, { tell })
+  return app.status !== null && isReady(app.status)
 }
 
 function endWith (app: Followed, state: Followed['state'], reason: string | null, { tell }: { tell: Tell }) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { followApps, toFollowed } from '../../../server/cli/ready-apps.ts'
 import { DeckError } from '../../../server/errors.ts'
 import { until } from '../../support/until.ts'
@@ -70,6 +71,15 @@ test('each app is told once it is ready, and for what it waits until then', asyn
   set('web', 'running', { ...READY, readyWorkers: 0, finishedWorkers: 1 })
   await over
   assert.deepEqual(states(), { db: 'ready', api: 'ready', web: 'ready' })
+})
+
+test('of apps that became ready at once, each is told after those that it depends on', async () => {
+  const { story, says, set, over } = open({ db: [], api: ['db'] })
+  await says('api waits for db')
+  set('db', 'running', setImmediate(READY))
+  set('api', 'running', READY)
+  await over
+  assert.deepEqual(story, ['api waits for db', 'db is ready', 'api is ready'])
 })
 
 test('what fails ends the wait for what depends on it, and for nothing else', async () => {
