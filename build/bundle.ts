@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { minifySync, transform } from 'rolldown/utils'
 import { FIRST_SCRIPT, PAGE_SCRIPTS, THREAD } from '../server/dashboard/scripts.ts'
-import { LENGTH_BYTES } from '../server/system/built-in-bundle.ts'
+import { LENGTH_BYTES, LOADER } from '../server/system/built-in-bundle.ts'
 import { optionListText } from './option-list.ts'
 import { joinModules, toClassicScript } from './page-scripts.ts'
 import type { LoadResult, OutputChunk, OutputOptions, Plugin, PluginContext } from 'rolldown'
@@ -34,10 +34,13 @@ const LIBRARIES = Object.freeze({ 'uplot.js': 'uPlot' })
 const KEPT = ['pack', 'publish'].includes(process.env.npm_command ?? '') ? 1 : 3
 /** What is behind the admin port. */
 const SITE = 'sites'
-/** Chunks that a master has read by then, or never reads. */
-const NOT_HELD = ['command-line', 'index', 'not-loaded', 'keeper', 'both', 'start', 'client', 'rolldown-runtime']
+/** Chunks that a master has read before it holds that file, or never reads. */
+const NOT_HELD = [LOADER, 'command-line', 'index', 'not-loaded', 'keeper', 'both', 'start', 'client',
+  'rolldown-runtime']
 /** Folders whose texts a master shows. */
 const SHOWN = ['public', 'views', 'views/docs', 'views/pages', 'views/partials']
+/** Half a megabyte of characters in encodings that no request to the admin port may have. */
+const NEVER_READ = /[\\/]iconv-lite[\\/]encodings[\\/]tables[\\/]/
 const BUILTIN = '\0builtin:'
 /** Parts of Node that a master reads when it uses them: together they take 5 MB. */
 const LATER = ['node:https', 'node:tls', 'node:zlib', 'node:inspector', 'node:readline', 'node:dgram',
@@ -58,13 +61,13 @@ const SCRIPTS = ['workers/old-node.cjs', 'workers/preload.cjs', 'workers/preload
 const PARTS = Object.freeze({ keeper: ['command-line.ts', 'keeper/keeper.ts'],
   start: ['cli/program.ts', 'config/config.ts', 'host/foreground.ts', 'host/master.ts'],
   client: ['cli/program.ts', 'cli/client-commands.ts'] })
+const BUILT = 'server/system/built.ts'
 /** It takes the place of built.ts. */
 const BUILT_IN_BUNDLE = 'server/system/built-in-bundle.ts'
 /** Modules that say something else in a bundle. */
 const OTHERWISE: Readonly<Record<string, (place: Place) => string>> = Object.freeze({
   'server/config/option-list.ts': optionListText,
-  'server/system/built.ts': (place) =>
-    withPlaces(readFileSync(fromTop(BUILT_IN_BUNDLE), 'utf8'), BUILT_IN_BUNDLE, place),
+  [BUILT]: (place) => withPlaces(readFileSync(fromTop(BUILT_IN_BUNDLE), 'utf8'), BUILT_IN_BUNDLE, place),
   'server/admin/site-code.ts': () => 'export { dropSite, loadSite } from \'../system/built.ts\''
 })
 
@@ -79,7 +82,7 @@ async function makeBundle () {
     name: (module: string, known: Modules) => (partOf ??= partsOf(known))(module) === part ? part : null })
   )
   const server = await generate({ 'command-line': 'server/command-line.ts', index: 'server/index.ts',
-    'not-loaded': 'server/not-loaded.ts', [SITE]: 'server/admin/sites.ts' }, { format: 'cjs',
+    'not-loaded': 'server/not-loaded.ts', [LOADER]: BUILT, [SITE]: 'server/admin/sites.ts' }, { format: 'cjs',
     entryFileNames: '[name].cjs', chunkFileNames: '[name]-[hash].cjs', codeSplitting: { groups } }, '../')
   const worker = await generate({ worker: 'workers/boot.ts' }, { format: 'cjs', entryFileNames: '[name].cjs',
     codeSplitting: false }, '../')
@@ -97,7 +100,7 @@ async function makeBundle () {
   )
   for (const file of [BUILT_IN_BUNDLE, ...shown]) modules.add(fromTop(file))
   const files = [...modules].filter((module) => path.isAbsolute(module))
-  write({ chunks: [...server, ...worker, ...pages, packOf([...server, ...pages], shown)], scripts,
+  write({ chunks: [...onDisk(server), ...worker, ...pages, packOf([...server, ...pages], shown)], scripts,
     licences: licencesOf(files.filter(isPackage)) }, files.filter((file) => !isPackage(file)))
 
   /** `toScripts`: from the files that are made */
@@ -161,6 +164,16 @@ function minified (name: string, source: string) {
   const { code, errors } = minifySync(name, source, { module: true, mangle: { toplevel: false } })
   if (errors.length > 0) throw errors[0]
   return code
+}
+
+/** What commands and masters begin with, by itself; those chunks read the others from the file that is held open. */
+function onDisk (chunks: Chunk[]): Chunk[] {
+  const begins = chunks.filter(({ name = '' }) => NOT_HELD.includes(name)).map(({ fileName }) => fileName)
+  const names = new Set(begins.flatMap((file) => [...importedBy(file, chunks)]))
+  return chunks.filter(({ fileName }) => names.has(fileName)).map((chunk) => ({ ...chunk,
+    code: chunk.code.replaceAll(/\brequire\("\.\/([\w.-]+\.cjs)"\)/g,
+      (text, file) => names.has(file) ? text : `require("./${LOADER}.cjs").load("${file}")`) })
+  )
 }
 
 /**
@@ -266,6 +279,7 @@ function placeOf (name: string, importer: string | undefined, { kind }: { kind: 
 async function textOf (module: string, place: Place): Promise<LoadResult> {
   if (module.startsWith(BUILTIN))
     return { code: builtinText(module.slice(BUILTIN.length), place), moduleType: 'js' }
+  if (NEVER_READ.test(module)) return { code: 'module.exports = null', moduleType: 'js' }
   if (isPackage(module) || !/\.(ts|cjs)$/.test(module)) return null
   const file = path.relative(ROOT, module)
   return {

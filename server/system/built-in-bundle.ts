@@ -13,11 +13,17 @@ type Pack = { places: Record<string, [from: number, bytes: number]>, site: strin
 
 /** As build/bundle.ts writes the length of the list at the beginning of the file. */
 export const LENGTH_BYTES = 12
+/** By this file, beside the one that is held open, other files of the bundle come to `load`. */
+export const LOADER = 'loader'
 const require = createRequire(import.meta.url)
 
 let held: Pack & { fd: number, start: number } | null = null
 /** What was loaded of the pack, by the name of its file */
-const loaded: Map<string, { exports: object }> = new Map()
+type Loaded = Map<string, { exports: object }>
+/** It is dropped again. */
+const ofSite: Loaded = new Map()
+/** It stays, as what a start has loaded does. */
+const ofOthers: Loaded = new Map()
 
 /** Global variables of zod: what zod keeps there would keep all that was loaded together with zod. */
 const OF_ZOD = ['__zod_globalConfig', '__zod_globalRegistry']
@@ -31,6 +37,8 @@ export const scriptPath: typeof built.scriptPath = (file) => fileURLToPath(new U
 
 export const holdFiles: typeof built.holdFiles = () => {
   if (held) return
+  // Once the file is gone, Node finds it by the very name by which it was required before.
+  require(`./${LOADER}.cjs`)
   const fd = openSync(beside('pack'), 'r')
   const length = Number(read(fd, 0, LENGTH_BYTES))
   held = { ...JSON.parse(read(fd, LENGTH_BYTES, length)), fd, start: LENGTH_BYTES + length }
@@ -50,34 +58,40 @@ export async function loadSite (): Promise<object> {
   const { site } = held as NonNullable<typeof held>
   for (const file of site) {
     await nextTurn()
-    load(file)
+    loadFor(ofSite, file)
   }
-  return load(site.at(-1) as string)
+  return loadFor(ofSite, site.at(-1) as string)
 }
 
 /** Lets V8 collect the code once nobody has a reference to any part of it. */
 export function dropSite () {
-  loaded.clear()
+  ofSite.clear()
 }
 
-function load (file: string): object {
+/** In files of the bundle, each `require` of a file that the pack alone has becomes this. */
+export function load (file: string): object {
+  return loadFor(ofOthers, file)
+}
+
+function loadFor (loaded: Loaded, file: string): object {
   const known = loaded.get(file) ?? require.cache[beside(file)]
   if (known) return known.exports
   const module = { exports: {} }
   loaded.set(file, module)
-  const ofOthers = OF_ZOD.map((name) => [name, globals[name]] as const)
+  const values = OF_ZOD.map((name) => [name, globals[name]] as const)
   for (const name of OF_ZOD) delete globals[name]
   try {
     const run = compileFunction(heldText(file), ['exports', 'require', 'module', '__filename', '__dirname'], {
       filename: beside(file)
     })
+    const requireOne = (name: string) => requireFor(loaded, name)
     Reflect.apply(run, module.exports, [module.exports, requireOne, module, beside(file), beside('.')])
   } catch (error) {
     // The next attempt begins anew.
     loaded.delete(file)
     throw error
   } finally {
-    for (const [name, value] of ofOthers) {
+    for (const [name, value] of values) {
       if (value === undefined) delete globals[name]
       else globals[name] = value
     }
@@ -86,9 +100,9 @@ function load (file: string): object {
 }
 
 /** `name`: of a part of Node, of a package with native code, or of another file of the bundle */
-function requireOne (name: string): object {
+function requireFor (loaded: Loaded, name: string): object {
   const file = name.startsWith('./') ? name.slice('./'.length) : ''
-  return Object.hasOwn(held?.places ?? {}, file) ? load(file) : require(name)
+  return Object.hasOwn(held?.places ?? {}, file) ? loadFor(loaded, file) : require(name)
 }
 
 function read (fd: number, from: number, bytes: number): string {

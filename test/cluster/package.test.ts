@@ -49,7 +49,7 @@ describe('the package that npm packs', () => {
     assert.deepEqual(names, ['CHANGELOG.md', 'LICENSE', 'README.md', 'action.yml', ...FOLDERS, 'package.json'].sort())
     for (const name of ['ci', 'dist', 'db/migrations', 'workers/demo']) {
       assert.deepEqual(filesOf(path.join(installed, name)), filesOf(path.join(ROOT, name)).filter((file) =>
-        !/\.(d\.ts|md)$/.test(file)
+        !/\.(d\.ts|md)$|\/pages\//.test(file)
       ), name)
     }
     const beside = ['server', 'db', 'workers'].flatMap((name) =>
@@ -115,7 +115,7 @@ describe('the package that npm packs', () => {
       const page = await (await ask('/docs/limits')).text()
       const assets = [...page.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, url]) => url)
       assert.ok(assets.length > 2)
-      const answers = await Promise.all([...assets, '/', '/api/v1/status'].map(ask))
+      const answers = await Promise.all([...assets, '/', '/api/v1/status', '/api/v1/checks'].map(ask))
       assert.deepEqual(answers.map(({ status }) => status), answers.map(() => 200))
       await until(() => heap() < WITHOUT_SITE_BYTES, () => `visit ${visit} has left ${heap()} bytes`)
     }

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { globalConfig } from 'zod/v4/core'
-import { LENGTH_BYTES } from '../../../server/system/built-in-bundle.ts'
+import { LENGTH_BYTES, LOADER } from '../../../server/system/built-in-bundle.ts'
 import { tempFolder } from '../../support/folder.ts'
 
 type Bundled = typeof import('../../../server/system/built-in-bundle.ts')
@@ -29,6 +29,7 @@ async function openBundle (files: Record<string, string>, end?: number): Promise
   const pack = path.join(folder, 'pack')
   writeFileSync(pack,
     (String(Buffer.byteLength(list)).padEnd(LENGTH_BYTES) + list + Object.values(files).join('')).slice(0, end))
+  writeFileSync(path.join(folder, `${LOADER}.cjs`), '')
   const copy = path.join(folder, 'built-in-bundle.ts')
   copyFileSync(SOURCE, copy)
   return { built: await import(pathToFileURL(copy).href), pack }
