@@ -6,23 +6,29 @@ import type { dropSite, loadSite } from './site-code.ts'
 
 /** People come back to a page that they have looked at. */
 const KEPT_MS = 60 * 60_000
+/** A script makes several calls, or a call each few minutes for years. */
+const KEPT_FOR_CALLS_MS = 60_000
 
 export type KeptSite = ReturnType<typeof createKeptSite>
 
 /**
- * Loads what is behind the admin port with the first request, and drops it an hour after the last one, as it takes a
- * third of the memory of a master.
- * @param parts `make`: makes the sites of what was loaded; `keptMs`: after the last request; Infinity: for good
+ * Loads what is behind the admin port with the first request, and drops it an hour after the last one of a browser, and
+ * a minute after that of a script or the command line, as it takes a third of the memory of a master.
+ * @param parts `make`: makes the sites of what was loaded; `keptMs`: after the last request of a browser; Infinity: for
+ * good
  */
 export function createKeptSite (
-  { load, drop, make, keptMs = KEPT_MS, timers, log }: { load: typeof loadSite, drop: typeof dropSite,
-    make: (code: Awaited<ReturnType<typeof loadSite>>) => Sites, keptMs?: number, timers: Timers, log: Log }
+  { load, drop, make, keptMs = KEPT_MS, now, timers, log }: { load: typeof loadSite, drop: typeof dropSite,
+    make: (code: Awaited<ReturnType<typeof loadSite>>) => Sites, keptMs?: number, now: () => number, timers: Timers,
+    log: Log }
 ) {
   let loading: Promise<Sites | null> | null = null
   let sites: Sites | null = null
   /** how many requests, calls and live pages there are */
   let open = 0
   let timer: NodeJS.Timeout | undefined
+  /** ms since the epoch */
+  let keptUntil = -Infinity
   let isClosed = false
 
   return {
@@ -38,12 +44,13 @@ export function createKeptSite (
     },
 
     /** A request, a call or a live page has begun. Returns what tells of its end. */
-    enter (): () => void {
+    enter ({ isOfBrowser }: { isOfBrowser: boolean }): () => void {
       open++
       timers.clearTimeout(timer)
       return () => {
         open--
-        if (open === 0 && !isClosed && keptMs < Infinity) timer = startTimer()
+        keptUntil = Math.max(keptUntil, now() + (isOfBrowser ? keptMs : Math.min(keptMs, KEPT_FOR_CALLS_MS)))
+        if (open === 0 && !isClosed && keptUntil < Infinity) timer = startTimer()
       }
     },
 
@@ -57,7 +64,7 @@ export function createKeptSite (
   }
 
   function startTimer () {
-    const started = timers.setTimeout(leave, keptMs)
+    const started = timers.setTimeout(leave, keptUntil - now())
     started.unref?.()
     return started
   }

@@ -79,7 +79,7 @@ export function createAdmin (
       maxConnections?: Room,
       load?: typeof loadSite,
       drop?: typeof dropSite,
-      /** after the last request; Infinity: for good */
+      /** after the last request of a browser; Infinity: for good */
       keptMs?: number
     }
 ) {
@@ -125,7 +125,7 @@ export function createAdmin (
       const site = createKeptSite({ load, drop,
         make: ({ createSites }) =>
           createSites({ apps, events, history, access: access(), basePath, closing: closing.signal, now, timers, log }),
-        keptMs, timers, log })
+        keptMs, now, timers, log })
       const opened = open = { publicUrl: publicUrl ?? url + basePath, site, access }
       outer.on('request', (req, res) => answerRequest(opened, req, res))
       outer.on('clientError', refuseSocket)
@@ -151,7 +151,7 @@ export function createAdmin (
     async ask (order: InProcessRequest, auth: Auth,
       limits: { maxBytes: number, signal: AbortSignal }): Promise<Answer>
     {
-      const leave = open?.site.enter()
+      const leave = open?.site.enter({ isOfBrowser: true })
       try {
         const sites = await open?.site.untilLoaded()
         if (!sites || closing.signal.aborted)
@@ -199,7 +199,7 @@ export function createAdmin (
   }
 
   async function answerBySite (site: KeptSite, req: http.IncomingMessage, res: http.ServerResponse) {
-    res.once('close', site.enter())
+    res.once('close', site.enter({ isOfBrowser: 'cookie' in req.headers }))
     // The sender is not known yet, but the connection is not idle.
     if (!site.present) connections.heard(rawOf(req.socket), '')
     const sites = site.present ?? await site.untilLoaded()
@@ -222,7 +222,7 @@ export function createAdmin (
     // ECONNRESET: no other listener exists until the site takes the socket.
     const ignoreError = () => {}
     socket.on('error', ignoreError)
-    socket.once('close', site.enter())
+    socket.once('close', site.enter({ isOfBrowser: 'cookie' in req.headers }))
     const sites = site.present ?? await site.untilLoaded()
     socket.off('error', ignoreError)
     if (sites) sites.upgrade(req, socket, head)

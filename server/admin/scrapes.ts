@@ -6,22 +6,25 @@ import { hostMetricsText, metricsTextOf } from './metrics-text.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Apps } from '../host/api-apps.ts'
-import type { Auth } from '../api/roles.ts'
+import { mayUse, type Auth } from '../api/roles.ts'
 import type { Access } from './access.ts'
 
+/** Of the port, or of an app of a host */
+const METRICS = /^(?:\/apps\/([^/]+))?\/metrics$/
+
 /**
- * Answers a collector that asks for the metrics of the port with a token, which may happen every few seconds for years:
- * nothing of what is behind the port is loaded for it.
+ * Answers a collector that asks for metrics with a token, which may happen every few seconds for years: nothing of what
+ * is behind the port is loaded for it.
  * @returns false: the request asks for something else, or is to be refused, which what is behind the port does
  */
 export function answerScrape (req: IncomingMessage, res: ServerResponse,
   { apps, basePath, access }: { apps: Apps, basePath: string, access: () => Access }): boolean
 {
-  const path = withoutBase(basePath, String(req.url))
-  if (req.method !== 'GET' || path !== '/metrics' || !req.headers.authorization) return false
+  const path = METRICS.exec(withoutBase(basePath, String(req.url)))
+  if (req.method !== 'GET' || !path || !req.headers.authorization) return false
   const auth = attempt(() => access().guard.admitRequest(req))
   if (auth?.via !== 'token') return false
-  const text = textFor(apps, auth)
+  const text = textFor(apps, auth, path[1])
   if (text === null) return false
   req.auth = auth
   access().noteUse(req)
@@ -33,9 +36,10 @@ export function answerScrape (req: IncomingMessage, res: ServerResponse,
   return true
 }
 
-/** Null: the only app does not run */
-function textFor (apps: Apps, auth: Auth): Promise<string> | null {
-  if (apps.only === null) return hostMetricsText(apps, auth)
-  const opened = apps.opened(apps.only)
+/** Null: there is no such app, or it does not run, or it is not the sender's to see. `name`: of an app of a host */
+function textFor (apps: Apps, auth: Auth, name: string | undefined): Promise<string> | null {
+  if (apps.only !== null && name !== undefined) return null
+  if (apps.only === null && name === undefined) return hostMetricsText(apps, auth)
+  const opened = apps.only !== null || mayUse(auth, String(name)) ? apps.opened(apps.only ?? String(name)) : null
   return opened && metricsTextOf(opened.deck)
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { loadSite } from '../../server/admin/site-code.ts'
 import { rawRequest, startHostAdmin } from '../support/admin.ts'
 import { until } from '../support/until.ts'
 
@@ -49,8 +50,9 @@ test('a repeated order is done once, and an environment of many variables fits i
   assert.ok(!JSON.stringify(host.history.page({ limit: 50 })).includes('VARIABLE_1'), 'the history has no environment')
 })
 
-test('the metrics of all apps have the name of theirs, and say of each whether it runs', async (t) => {
-  const host = await startHostAdmin(t)
+test('the metrics of all apps have the name of theirs, and say of each whether it runs, and load no page', async (t) => {
+  const load = t.mock.fn(loadSite)
+  const host = await startHostAdmin(t, { load })
   host.apps.closeApp('mail')
   const { text } = await host.api('get', '/metrics').expect(200)
   assert.match(text, /^clusterdeck_workers_ready\{app="shop"\} 2$/m)
@@ -63,6 +65,8 @@ test('the metrics of all apps have the name of theirs, and say of each whether i
   assert.match(one.text, /^clusterdeck_workers_ready 2$/m)
   assert.ok(!one.text.includes('clusterdeck_master_resident_memory_bytes'),
     'the figures of the process are the host\'s')
+  assert.equal(load.mock.callCount(), 0)
+  await host.api('get', '/apps/mail/metrics').expect(409)
 })
 
 test('a host is ready when each app that should run is ready or has finished', async (t) => {

@@ -64,7 +64,7 @@ test('listens on IPv6, under a name that can be visited', async (t) => {
   await admin.api('get', '/api/v1/status').expect(200)
 })
 
-test('what is behind the port comes with the first request that is no probe and no scrape, and goes an hour after the last one', async (t) => {
+test('what is behind the port comes with the first request that is no probe and no scrape, and goes an hour after the last one of a browser', async (t) => {
   const heard: string[] = []
   const { url, clock } = await startAdmin(t, { async load () {
     heard.push('load')
@@ -83,17 +83,24 @@ test('what is behind the port comes with the first request that is no probe and 
     get('/api/v1/status', signedIn), get('/healthz', { Origin: 'http://shop.example' })])
   assert.deepEqual([refused.statusCode, ...answers], [401, 401, 200, 403])
   assert.deepEqual(heard, ['load'])
-  const page = io(url, { transports: ['websocket'], extraHeaders: signedIn, reconnection: false })
+  const MINUTE_MS = 60_000
+  clock.advance(MINUTE_MS - 1)
+  assert.deepEqual(heard, ['load'])
+  clock.advance(1)
+  assert.deepEqual(heard, ['load', 'drop'], 'it has answered scripts alone')
+  heard.length = 0
+  const ofBrowser = { ...signedIn, Cookie: 'theme=dark' }
+  const page = io(url, { transports: ['websocket'], extraHeaders: ofBrowser, reconnection: false })
   await new Promise((resolve) => page.once('connect', () => resolve(undefined)))
   clock.advance(3 * HOUR_MS)
   assert.deepEqual(heard, ['load'])
   page.disconnect()
   // Its end is heard in a later turn than that of this request.
-  await get('/api/v1/status', signedIn)
+  await get('/api/v1/status', ofBrowser)
   clock.advance(HOUR_MS - 1)
-  assert.equal(await get('/healthz'), 200)
+  assert.deepEqual([await get('/healthz'), await get('/api/v1/status', signedIn)], [200, 200])
   assert.deepEqual(heard, ['load'])
-  clock.advance(1)
+  clock.advance(MINUTE_MS)
   assert.deepEqual(heard, ['load', 'drop'])
   assert.equal(await get('/api/v1/status', signedIn), 200)
   assert.deepEqual(heard, ['load', 'drop', 'load'])

@@ -107,7 +107,9 @@ describe('the package that npm packs', () => {
     const deck = await startReady(t, 'answers-with-pid.js', { cli: path.join(copy, 'server', 'cli.js'), workers: 1,
       flags: ['--no-keeper'], launch: { execArgv: ['--require', HOURS_PASS] }, env: { HEAP_FILE: heapFile } })
     const ask = (url: string) =>
-      fetch(`${deck.adminUrl}${url}`, { headers: { Authorization: `Bearer ${deck.token}`, Connection: 'close' } })
+      fetch(`${deck.adminUrl}${url}`, {
+        headers: { Authorization: `Bearer ${deck.token}`, Connection: 'close', Cookie: 'theme=dark' }
+      })
     const heap = () => Number(readFileSync(heapFile, 'utf8'))
     deck.close()
     rmSync(path.join(copy, 'dist'), { recursive: true })
