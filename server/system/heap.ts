@@ -1,5 +1,6 @@
 import v8 from 'node:v8'
 import vm from 'node:vm'
+import { loadPosix } from './posix.ts'
 
 /** A start, the end of workers or an open page leaves garbage for a while. */
 const REST_MS = 5000
@@ -45,4 +46,5 @@ function collectGarbage () {
   v8.setFlagsFromString('--no-expose-gc')
   if (CAN_COMPACT) collect(WHOLE)
   else collect()
+  loadPosix()?.trimMemory()
 }

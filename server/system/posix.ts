@@ -1,4 +1,5 @@
 import { constants, endianness } from 'node:os'
+import { attempt } from '../errors.ts'
 import { bindOnce, type Koffi } from './native.ts'
 import { AF_UNIX, AF_INET, AF_INET6, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_CLOEXEC, SOL_SOCKET, SO_REUSEPORT, SO_ACCEPTCONN,
   MSG_DONTWAIT, MSG_NOSIGNAL, IPPROTO_TCP, IPPROTO_IPV6, POLLIN } from './socket-numbers.ts'
@@ -72,6 +73,8 @@ function bindLibc (koffi: Koffi) {
   const chroot = libc.func('int chroot(const char *path)')
   const prlimit = libc.func('int prlimit(int pid, int resource, const void *limit, void *old)')
   const poll = libc.func('int poll(void *descriptors, unsigned long count, int timeoutMs)')
+  // musl has no such function.
+  const trim = attempt(() => libc.func('int malloc_trim(size_t kept)'))
   const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
 
   return {
@@ -84,6 +87,11 @@ function bindLibc (koffi: Koffi) {
 
     /** Tells whether processes whose parent dies become children of this one: prctl(2), Linux 3.4 */
     adoptOrphans: (): boolean => prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) === 0,
+
+    /** Gives the kernel back what the C library has in free pieces between others: malloc_trim(3). */
+    trimMemory () {
+      trim?.(0)
+    },
 
     /** This process is told to end when its parent has: prctl(2). */
     endWithParent () {

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import test from 'node:test'
 import { LEAN_FLAGS } from '../../../server/keeper/lean.ts'
 
+const POSIX = JSON.stringify(new URL('../../../server/system/posix.ts', import.meta.url).href)
 const HEAP = JSON.stringify(new URL('../../../server/system/heap.ts', import.meta.url).href)
 
 test('a master starts with the code of Node as that was built, and gives its garbage back without a flag', () => {
@@ -22,6 +23,24 @@ test('a master starts with the code of Node as that was built, and gives its gar
     })
   `)
   assert.deepEqual(lean, [...plain, 'true undefined'])
+})
+
+test('what lies free between what is in use goes back to the kernel', () => {
+  const [used, left] = runNode(['--expose-gc'], `
+    const { loadPosix } = await import(${POSIX})
+    const kept = []
+    for (let n = 0; n < 1000; n++) {
+      // Below the size for which the C library asks the kernel each time.
+      const part = Buffer.allocUnsafeSlow(60_000).fill(1)
+      if (n % 100 === 0) kept.push(part)
+    }
+    const used = process.memoryUsage.rss()
+    await new Promise(setImmediate)
+    gc()
+    loadPosix().trimMemory()
+    console.log(used + '\\n' + process.memoryUsage.rss(), kept.length)
+  `).map((line) => Number.parseInt(line, 10))
+  assert.ok(used - left > 40_000_000, `${used} bytes, and then ${left}`)
 })
 
 /** @returns the lines that it prints */
