@@ -63,7 +63,7 @@ const ROOMS: Record<string, Room> = {
   logs: { because: 'logs are kept without knowing who reads them',
     may: ['system/', '../public/log-levels.ts', '../public/log-query.ts'] },
   diagnostics: { because: 'diagnostics reach the workers through what they are handed',
-    may: ['system/built.ts', 'system/json-file.ts', '../workers/free-memory.ts'] },
+    may: ['lifecycle/duration.ts', 'system/built.ts', 'system/json-file.ts', '../workers/free-memory.ts'] },
   doctor: {
     because: 'checks are pure, and go by what is found in the app\'s folder, the machine and what they are handed',
     may: ['config/', 'lifecycle/rollout/strategy.ts', 'releases/', 'system/', 'systemd/', '../public/command-text.ts',

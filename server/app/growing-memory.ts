@@ -1,4 +1,5 @@
 import { freeMemory } from '../../workers/free-memory.ts'
+import { megabytesText } from '../lifecycle/duration.ts'
 import type { Growing } from '../vitals/growing-memory.ts'
 import type { EventStream } from '../events/stream.ts'
 import type { Config } from '../config/config.ts'
@@ -38,9 +39,9 @@ function growthText ({ release, growth, workers, ofWorkers, steady }: Growing) {
     ? ''
     : `, ${bytes < 10 * MIB ? Math.round(bytes / MIB * 100) / 100 : Math.round(bytes / MIB)} MB for each 1,000 requests`
   const before = steady ? `; that of ${steady.release} did not within ${steady.hours} hours` : ''
-  return `the memory of ${who} of ${release} grows steadily: from ${inMegabytes(fromBytes)} to ${inMegabytes(toBytes)}${
-    one ? '' : ' each'
-  } within ${hours} hours${pace}${before}`
+  return `the memory of ${who} of ${release} grows steadily: from ${megabytesText(fromBytes)} to ${
+    megabytesText(toBytes)
+  }${one ? '' : ' each'} within ${hours} hours${pace}${before}`
 }
 
 /** What the workers reach first. Returns `hours` null: not within a year. */
@@ -65,7 +66,7 @@ function limitText ({ name, bytes, hours }: ReturnType<typeof firstLimit>) {
     : `${Math.round(hours / DAY_HOURS)} days`
   return bytes === null
     ? `at this pace no memory is free in ${time}`
-    : `at this pace ${name} (${inMegabytes(bytes)}) is reached in ${time}`
+    : `at this pace ${name} (${megabytesText(bytes)}) is reached in ${time}`
 }
 
 function nextStep ({ recycle, diagnostics, runtime }: Pick<Config, 'recycle' | 'diagnostics' | 'runtime'>) {
@@ -77,8 +78,4 @@ function nextStep ({ recycle, diagnostics, runtime }: Pick<Config, 'recycle' | '
   return recycle.maxRssBytes > 0
     ? `a worker that reaches recycle.maxRssBytes is replaced${examined}`
     : `set recycle.maxRssBytes, so that a worker is replaced before that${examined}`
-}
-
-function inMegabytes (bytes: number) {
-  return `${Math.round(bytes / MIB)} MB`
 }

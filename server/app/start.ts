@@ -4,6 +4,7 @@ import { describeChange, reconcileWorkers, rememberFor, signCheckpoint } from '.
 import { startInTurn } from './turn.ts'
 import { endUnfinished } from '../handover/unfinished.ts'
 import { errorText } from '../errors.ts'
+import { megabytesText } from '../lifecycle/duration.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { Releases } from '../releases/registry.ts'
 import type { EventStream } from '../events/stream.ts'
@@ -108,7 +109,9 @@ export function watchDataDir ({ dataDir, history, events }: App, { terminal, clo
 export function tellLost (events: Pick<App['events'], 'publish'>,
   { hang, fault, ...exit }: NonNullable<App['restored']['lost']>)
 {
-  const how = hang
+  const how = hang?.memoryBytes !== undefined
+    ? `took ${megabytesText(hang.memoryBytes)} of memory, and was ended by the keeper`
+    : hang
     ? `did not answer for ${hang.silentMs} ms, and was ended by the keeper${
       hang.stack ? '' : `; no JavaScript stack: ${hang.reason}`
     }`

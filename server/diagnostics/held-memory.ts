@@ -5,6 +5,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { freeMemory } from '../../workers/free-memory.ts'
 import { attempt, errorText, succeeds } from '../errors.ts'
+import { megabytesText } from '../lifecycle/duration.ts'
 import { scriptPath } from '../system/built.ts'
 import type { Holder } from './heap-holders.ts'
 import type { Supervisor } from '../cluster/supervisor.ts'
@@ -165,11 +166,11 @@ export function createHeldMemory (
     )
     const [first] = shown
     const most = first
-      ? `, ${inMegabytes(first.bytes)} of it in ${first.count.toLocaleString('en')} ${
+      ? `, ${megabytesText(first.bytes)} of it in ${first.count.toLocaleString('en')} ${
         first.count === 1 ? 'object' : 'objects'
       } at ${first.name}`
       : ''
-    publish(kept, `worker ${kept.worker} held ${inMegabytes(bytes)} in its heap when it was recycled${most}`, {
+    publish(kept, `worker ${kept.worker} held ${megabytesText(bytes)} in its heap when it was recycled${most}`, {
       heapBytes: bytes,
       rssBytes: kept.rssBytes,
       writtenMs: kept.writtenMs,
@@ -229,8 +230,4 @@ function readFound (found: string): { bytes: number, holders: Holder[] } {
 
 function countOf (value: unknown) {
   return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : 0
-}
-
-function inMegabytes (bytes: number) {
-  return `${Math.round(bytes / 1024 ** 2)} MB`
 }

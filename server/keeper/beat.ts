@@ -8,7 +8,8 @@ const BEAT_MS = 1000
 export function startBeat (keeper: Pick<KeeperLink, 'isKept' | 'send' | 'on' | 'onLost'>) {
   if (!keeper.isKept) return
   letInspectorTakeAnyPort()
-  const sendBeat = () => keeper.send({ type: 'beat', isInspected: isInspected() })
+  const sendBeat = () =>
+    keeper.send({ type: 'beat', isInspected: isInspected(), memoryBytes: process.memoryUsage.rss() })
   keeper.onLost(lookInMiddleOfSecond(sendBeat, BEAT_MS))
   keeper.on('close-inspector', closeInspector)
   sendBeat()

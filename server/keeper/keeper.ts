@@ -13,7 +13,7 @@ import { hasControllingTerminal } from '../system/terminal.ts'
 import { takeInheritedSockets } from '../systemd/activated-sockets.ts'
 import { FOLDER_VARIABLE, KEPT_VARIABLE, noteExit, sendToMaster } from './link.ts'
 import { blankRecord, recordExit } from '../lifecycle/restart-policy.ts'
-import { durationText } from '../lifecycle/duration.ts'
+import { durationText, megabytesText } from '../lifecycle/duration.ts'
 import { LEAN_FLAGS, leanEnvironment } from './lean.ts'
 import { createMasterWatch, type Hang, type Watched } from './master-watch.ts'
 import { createMemory } from './memory.ts'
@@ -218,7 +218,11 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
 
   function onHung (master: Master, hang: Hang) {
     master.hang = hang
-    say(`the master has not answered for ${durationText(hang.silentMs)} and is killed`)
+    say(
+      hang.memoryBytes === undefined
+        ? `the master has not answered for ${durationText(hang.silentMs)} and is killed`
+        : `the master takes ${megabytesText(hang.memoryBytes)} of memory and is killed`
+    )
     master.child.kill('SIGKILL')
   }
 

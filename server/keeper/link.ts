@@ -25,7 +25,7 @@ export type Handlers = { [Type in keyof MessagesOfKeeper]: (message: MessagesOfK
 
 /**
  * What a master says to its keeper. Keepers are not upgraded, so messages may be added but never changed.
- * `hello`: it wants to know what there is; `beat`: it answers; `hold`, `drop`: a socket; `started`: signals can come.
+ * `hello`: it wants to know what there is; `beat`: it answers, and takes so much memory; `hold`, `drop`: a socket; `started`: signals can come.
  * `ending`: the exit to come is meant; `start-failed`: so is this one if no master has ever started.
  * `upgrade`: start the next master, to which these apps of a host change at once; `cancel`: end it; `serving`: the
  * workers of the next one are ready; `handed-over`: they are the only ones now.
@@ -34,7 +34,7 @@ export type Handlers = { [Type in keyof MessagesOfKeeper]: (message: MessagesOfK
  */
 export type ToKeeper =
   | { type: 'hello' }
-  | { type: 'beat', isInspected: boolean }
+  | { type: 'beat', isInspected: boolean, memoryBytes?: number }
   | { type: 'hold', key: string, data?: KeptData }
   | { type: 'drop', key: string }
   | { type: 'started', hearsSignals?: boolean, giveUpAfter?: number, hang?: HangOptions }

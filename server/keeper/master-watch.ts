@@ -1,3 +1,4 @@
+import os from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { errorText } from '../errors.ts'
 import { createHeartbeat, queuedMs, tickFor } from '../system/heartbeat.ts'
@@ -5,25 +6,33 @@ import { lookInMiddleOfSecond } from '../../workers/look-together.ts'
 import type { ChildProcess } from 'node:child_process'
 
 /**
- * What the keeper knows of a master that does not answer.
- * `reason`: why there is no stack
+ * What the keeper knows of a master that does not answer, or that takes too much memory.
+ * `reason`: why there is no stack; `memoryBytes`: it answered, and took so much
  */
-export type Hang = { silentMs: number, stack: string | null, reason: string | null }
-/** `heardAt`: its last beat, monotonic ms; an older master has none */
-export type Watched = { child: ChildProcess, heardAt?: number }
+export type Hang = { silentMs: number, stack: string | null, reason: string | null, memoryBytes?: number }
+/** `heardAt`: its last beat, monotonic ms; an older master has none; `largeBeats`: since when it takes too much memory */
+export type Watched = { child: ChildProcess, heardAt?: number, largeBeats?: number }
 
 /** The workers serve on meanwhile. */
 const CAPTURE_WITHIN_MS = 10_000
 /** The signal that asks for its stack also ends a call that waits in the kernel, so one beat proves nothing. */
 const PROVES = 2
 const PROVEN_WITHIN_MS = 3000
+const GIB = 1024 ** 3
+/**
+ * A host of sixty apps takes a third of it. The kernel may end others before a master that has grown, and a master
+ * loses nothing when it is replaced.
+ */
+const MAX_MEMORY_BYTES = Math.min(GIB, (process.constrainedMemory() || Infinity) / 2, os.totalmem() / 2)
+/** A flood of requests or a search of logs may take much for a moment. */
+const TOO_LARGE_BEATS = 30
 export type HangOptions = { afterMs: number, stack: 'on' | 'off' }
 
 const DEFAULTS: Readonly<HangOptions> = Object.freeze({ afterMs: 10_000, stack: 'on' })
 
 /**
- * Listens whether the masters still say something once a second. One that hangs keeps nobody from being served, but it
- * replaces no worker either.
+ * Listens whether the masters still say something once a second, and how large they are. One that hangs keeps nobody
+ * from being served, but it replaces no worker either.
  */
 export function createMasterWatch<Master extends Watched> ({ list, onHung, onAnswered, capture = captureMasterStack }: {
   /** those that should answer */
@@ -48,10 +57,13 @@ export function createMasterWatch<Master extends Watched> ({ list, onHung, onAns
       stop = startTimer()
     },
 
-    heard (master: Master, { isInspected }: { isInspected: boolean }) {
+    heard (master: Master, { isInspected, memoryBytes = 0 }: { isInspected: boolean, memoryBytes?: number }) {
       const { pid } = master.child
       if (pid === undefined) return
       master.heardAt = performance.now()
+      master.largeBeats = memoryBytes > MAX_MEMORY_BYTES ? (master.largeBeats ?? 0) + 1 : 0
+      if (master.largeBeats === TOO_LARGE_BEATS && options.afterMs > 0)
+        onHung(master, { silentMs: 0, stack: null, reason: null, memoryBytes })
       const beats = beatsSince.get(pid)
       if (beats !== undefined) beatsSince.set(pid, beats + 1)
       if (beats !== undefined && beats + 1 < PROVES) return

@@ -12,10 +12,10 @@ const SHAPES: Readonly<Record<string, (message: Message, handle: unknown) => boo
   hello: () => true,
   hold: ({ key }, handle) => isKey(key) && handle !== undefined && handle !== null,
   drop: ({ key }) => isKey(key),
-  // One of a version before says less.
   started: ({ giveUpAfter, hang }) => isOptional(giveUpAfter, isCount) && isOptional(hang, isHang),
   watch: ({ hang }) => isOptional(hang, isHang),
-  beat: () => true,
+  // One of a version before says less.
+  beat: ({ memoryBytes }) => isOptional(memoryBytes, isCount),
   remember: ({ content, app }) => content !== undefined && isApp(app),
   unsaved: ({ event, app }) => isObject(event) && isText(event.type) && isCount(event.id) && isApp(app),
   saved: ({ app }) => isApp(app),

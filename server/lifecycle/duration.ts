@@ -5,3 +5,8 @@ export function durationText (ms: number): string {
   if (ms >= 60_000 && ms % 60_000 === 0) return ms === 60_000 ? 'a minute' : `${ms / 60_000} minutes`
   return `${Math.round(ms / 100) / 10} s`
 }
+
+/** @returns for messages: `512 MB`, each of 1024 ** 2 bytes */
+export function megabytesText (bytes: number): string {
+  return `${Math.round(bytes / 1024 ** 2)} MB`
+}

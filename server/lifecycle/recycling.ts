@@ -1,4 +1,5 @@
 import { isBlocked, whyBlocked } from './drift.ts'
+import { megabytesText } from './duration.ts'
 import { stopsFirst } from './slot.ts'
 import { drainWorker, forkWorker } from './worker.ts'
 import type { Transition } from './transition.ts'
@@ -120,10 +121,10 @@ function tooLow ({ recycle }: LifecycleOptions, { due }: Worker): string {
   const orMore = 'or more, or to 0 for no limit; until then a worker is recycled only every few minutes'
   if (due?.cause === 'memory-limit') {
     const enough = enoughBytes(rssBytes)
-    const [limit, held] = [recycle?.maxRssBytes ?? 0, rssBytes].map(inMB)
+    const [limit, held] = [recycle?.maxRssBytes ?? 0, rssBytes].map(megabytesText)
     return `the limit recycle.maxRssBytes is ${limit}, but the app holds ${held} soon after its start: set it to ${enough} (${
-      inMB(enough)
-    }) ${orMore}, and at once above ${inMB(enough)}`
+      megabytesText(enough)
+    }) ${orMore}, and at once above ${megabytesText(enough)}`
   }
   if (due?.cause === 'max-age') {
     return `the limit recycle.maxAgeMs is ${recycle?.maxAgeMs}, so workers are replaced almost as soon as they serve: set it to 600000 (10 minutes) ${orMore}`
@@ -134,10 +135,6 @@ function tooLow ({ recycle }: LifecycleOptions, { due }: Worker): string {
 }
 
 const MB = 1024 ** 2
-
-function inMB (bytes: number) {
-  return `${Math.round(bytes / MB)} MB`
-}
 
 /** Recycles the next worker that is due, if nothing else is going on. */
 export function recycleNext (transition: Transition) {

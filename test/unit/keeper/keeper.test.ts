@@ -30,6 +30,14 @@ describe('what comes on the channel of a master', { concurrency: 2 }, () => {
   }
 })
 
+test('a master that takes too much memory for long is replaced, and the next one is told', async (t) => {
+  const { code, stdout, stderr } = await keep(t, 'master-that-grows.js', String(64 * 1024 ** 3))
+  assert.equal(code, 7, stderr)
+  const { hang, signal } = JSON.parse(stdout)
+  assert.deepEqual([hang, signal], [{ silentMs: 0, stack: null, reason: null, memoryBytes: 64 * 1024 ** 3 }, 'SIGKILL'])
+  assert.match(stderr, /^clusterdeck: the master takes 65536 MB of memory and is killed$/m)
+})
+
 describe('a config file that runs for ever', { concurrency: 2 }, () => {
   const file = path.join(tempFolder(), 'loop.mjs')
   before(() => writeFileSync(file, 'process.stdout.write("begun\\n")\nwhile (true) {}'))
