@@ -88,6 +88,15 @@ export function nextState (state: State, move: Move): State | null {
   return STATES[state].moves[move] ?? null
 }
 
+/** Tells whether this member has to roll back when all do */
+export function owesReturn ({ kind }: FleetRollout, { state }: Turn): boolean {
+  return kind !== 'restart' && state === 'succeeded'
+}
+
+export function isUnderWay ({ state }: Turn) {
+  return state === 'running' || state === 'reverting'
+}
+
 /** Null: it is none, or of another app */
 export function documentOf (entry: KvEntry, app: string): FleetRollout | null {
   const document = entry.operation !== 'PUT' || entry.length > MAX_BYTES

@@ -1,5 +1,5 @@
-import { STATES, type FleetRollout } from './document.ts'
-import { finishTurn, holdRollout, isUnderWay, restoreTurn, takeTurn, undoTurn } from './rollout.ts'
+import { isUnderWay, STATES, type FleetRollout } from './document.ts'
+import { finishTurn, holdRollout, restoreTurn, takeTurn, undoTurn } from './rollout.ts'
 import { nextTurn } from './turn.ts'
 
 /**

@@ -1,4 +1,5 @@
 import { codeText, groupsOf, type Mark } from './api-builds.ts'
+import { STATES, type FleetRollout } from './document.ts'
 import { lastKnownText } from '../words/last-known.ts'
 import { urlOf } from '../events/page-filters.ts'
 import type { FleetDeck } from './api.ts'
@@ -6,7 +7,6 @@ import type { Tone } from '../events/kinds.ts'
 import type { Member } from './presence.ts'
 import type { Observations } from './page-observations.ts'
 import type { Presence } from './nats-connection.ts'
-import type { FleetRollout } from './document.ts'
 
 /** The members of a fleet as a list shows them, and its filters. */
 /** as in the URL */
@@ -162,7 +162,7 @@ export function healthOf (members: Marked[],
     .filter(Boolean)
   const held = rollout?.state === 'held' ? `Rollout ${rollout.id} is held. ` : ''
   const isBad = silent > 0 || members.some((member) => isIll(member) && member.health.tone === 'bad') || held !== ''
-  const isUnderWay = rollout !== null && ['running', 'paused', 'rolling-back'].includes(rollout.state)
+  const isUnderWay = rollout !== null && !STATES[rollout.state].done
   if (silent + ill === 0) {
     const well = members.length === 1 ? 'The one member is well' : `All ${members.length} members are well`
     return { tone: isBad ? 'bad' : isUnderWay ? 'info' : behind > 0 ? 'warn' : 'ok',

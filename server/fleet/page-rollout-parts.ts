@@ -1,5 +1,6 @@
 import { kindOf, type Tone } from '../events/kinds.ts'
-import type { FleetRollout, Turn } from './document.ts'
+import { doneWord, progressOf } from './progress.ts'
+import { isUnderWay, type FleetRollout, type Turn } from './document.ts'
 import type { Member } from './presence.ts'
 
 /** A rollout of the fleet as people see it: its hosts in the order of their turns, and how far each of them is. */
@@ -43,7 +44,6 @@ const COLUMNS: readonly { column: Column, label: string }[] = Object.freeze([{ c
 }, { column: 'done', label: 'Done' }, { column: 'rolling-back', label: 'Rolling back' }, { column: 'back',
   label: 'Rolled back' }])
 const WAY_BACK = Object.freeze(['rolling-back', 'back'])
-const UNDER_WAY = Object.freeze(['running', 'reverting'])
 
 /** Entries of the timeline, by the names of the fleet's events. */
 const TURN_MOMENTS: Readonly<Record<string, { label: string, tone: Tone, icon: string }>> = Object.freeze({
@@ -68,8 +68,9 @@ export function toFleetRollout (rollout: FleetRollout,
   const rows = rowsOf(rollout, known)
   const shown = rows.length <= mostRows ? rows : notableRows(rows, mostRows)
   return { ...summaryView(rollout), stateView: state, reason: rollout.reason, isAway: isAway && !state.isOver,
-    controls: isAway ? [] : controlsOf(rollout), progress: progressOf(rollout), plan: planOf(rollout),
-    absent: rollout.absent, columns: COLUMNS.filter(({ column }) => hasWayBack || !WAY_BACK.includes(column)),
+    controls: isAway ? [] : controlsOf(rollout), progress: { ...progressOf(rollout), word: doneWord(rollout) },
+    plan: planOf(rollout), absent: rollout.absent,
+    columns: COLUMNS.filter(({ column }) => hasWayBack || !WAY_BACK.includes(column)),
     hasBatches: rollout.batches.some(({ length }) => length > 1), batches: rollout.batches.length, rows: shown,
     hidden: rows.length - shown.length }
 }
@@ -99,16 +100,6 @@ function controlsOf ({ state }: FleetRollout): Control[] {
   }))
 }
 
-function progressOf ({ state, turns }: FleetRollout) {
-  const states = Object.values(turns).map(({ state }) => state)
-  const countOf = (...wanted: Turn['state'][]) => states.filter((each) => wanted.includes(each)).length
-  const isBack = state === 'rolling-back' || state === 'rolled-back'
-  const reached = isBack ? countOf('reverted') : countOf('succeeded')
-  const total = isBack ? countOf('reverted', 'reverting', 'succeeded', 'running') : states.length
-  return { reached, total, word: isBack ? 'rolled back' : 'done', failed: countOf('failed'),
-    underWay: countOf('running', 'reverting') }
-}
-
 function planOf ({ kind, batches, pauseMs, onFailure }: FleetRollout) {
   const most = Math.max(...batches.map(({ length }) => length))
   return { atATime: most === 1 ? 'one at a time' : `up to ${most} at a time`, pauseMs,
@@ -128,9 +119,9 @@ function rowsOf (rollout: FleetRollout, known: Map<string, Member>) {
     batch.map((member, place) => {
       const turn = rollout.turns[member]
       const own = known.get(member)?.rollout
-      return { member, batch: index + 1, isFirst: place === 0, isUnderWay: UNDER_WAY.includes(turn.state),
-        state: turn.state, cells: cellsOf(turn, { times: times.get(member) ?? {}, isNext: index === current }),
-        own: own && UNDER_WAY.includes(turn.state) && own.id === turn.rollout ? own : null,
+      return { member, batch: index + 1, isFirst: place === 0, isUnderWay: isUnderWay(turn), state: turn.state,
+        cells: cellsOf(turn, { times: times.get(member) ?? {}, isNext: index === current }),
+        own: own && isUnderWay(turn) && own.id === turn.rollout ? own : null,
         isSilent: known.get(member)?.isSilent ?? false,
         releases: turn.to !== null && turn.from !== turn.to ? `${turn.from ?? '?'} → ${turn.to}` : turn.from,
         reason: turn.reason, isLate: turn.isLate }

@@ -1,5 +1,6 @@
 import { DeckError } from '../errors.ts'
-import { nextState, STATES, type FleetRollout, type Moment, type Move, type Turn } from './document.ts'
+import { isUnderWay, nextState, owesReturn, STATES, type FleetRollout, type Moment, type Move,
+  type Turn } from './document.ts'
 
 /**
  * A rollout of one app over hosts is one document, changed by compare-and-set alone. Each change here is a function
@@ -183,15 +184,6 @@ function skipPendingTurns (rollout: FleetRollout): FleetRollout {
   return withTurns(rollout, Object.keys(rollout.turns).filter((member) => rollout.turns[member].state === 'pending'), {
     state: 'skipped'
   })
-}
-
-/** Tells whether this member has to roll back when all do */
-export function owesReturn ({ kind }: FleetRollout, { state }: Turn): boolean {
-  return kind !== 'restart' && state === 'succeeded'
-}
-
-export function isUnderWay ({ state }: Turn) {
-  return state === 'running' || state === 'reverting'
 }
 
 function endTurns (rollout: FleetRollout, members: string[],

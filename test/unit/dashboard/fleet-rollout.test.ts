@@ -50,7 +50,7 @@ test('says how far it is, and how long each host took by its own clock', () => {
   const view = toFleetRollout(inTurnOf(afterTurnsOf(aRollout(['a', 'b', 'c']), 'a'), 'b'), {
     members: [aMember({ member: 'b', rollout: { id: 9, kind: 'deploy', state: 'rolling', replaced: 1, total: 2 } })]
   })
-  assert.deepEqual(view.progress, { reached: 1, total: 3, word: 'done', failed: 0, underWay: 1 })
+  assert.deepEqual(view.progress, { total: 3, done: 1, failed: 0, word: 'done' })
   assert.equal(view.rows[0].cells.at(-1)?.tookMs, 4200)
   // Another rollout of its own is not its turn.
   assert.equal(view.rows[1].own, null)
