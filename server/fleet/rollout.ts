@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.ts'
-import { isUnderWay, nextState, owesReturn, STATES, type FleetRollout, type Moment, type Move,
+import { crashText, isUnderWay, nextState, owesReturn, STATES, type Crash, type FleetRollout, type Moment, type Move,
   type Turn } from './document.ts'
 
 /**
@@ -13,7 +13,7 @@ const MAX_MOMENTS = 200
 const MAX_REASON_CHARS = 500
 
 const PENDING: Readonly<Turn> = Object.freeze({ state: 'pending', boot: null, rollout: null, from: null, to: null,
-  startedAt: null, finishedAt: null, reason: null, isLate: false })
+  startedAt: null, finishedAt: null, reason: null, crash: null, isLate: false })
 
 /**
  * `silent`: members that it does not wait for, though they may still be in a turn of the rollout before.
@@ -132,6 +132,19 @@ export function undoTurn (rollout: FleetRollout, member: string,
   return STATES[rollout.state].done || rollout.state === 'rolling-back'
     ? settleRollout(undone, at)
     : stopFor(undone, member, { at, reason })
+}
+
+/**
+ * The new release of a finished member has crashed as no earlier one had. Its host serves on, so a person decides whether
+ * the others get that release too; nobody is asked twice about one fault.
+ */
+export function noteCrash (rollout: FleetRollout, member: string,
+  { at, crash }: { at: string, crash: Crash }): FleetRollout
+{
+  const isKnown = Object.values(rollout.turns).some((turn) => turn.crash?.fingerprint === crash.fingerprint)
+  const noted = addMoments(withTurns(rollout, [member], { crash }), { at, type: 'turn-crashed', member,
+    message: crash.text })
+  return isKnown ? noted : holdRollout(noted, { at, reason: crashText(member, noted.turns[member]), member })
 }
 
 /** After a failure the rollout is held or rolls back, as `onFailure` says. */

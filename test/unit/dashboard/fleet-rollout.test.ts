@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ROLLOUT_STATES, toFleetRollout, TURN_STATES, versionOf } from '../../../server/fleet/page-rollout-parts.ts'
 import { nextState, STATES, type FleetRollout } from '../../../server/fleet/document.ts'
-import { steerRollout, takeTurn, finishTurn } from '../../../server/fleet/rollout.ts'
+import { finishTurn, holdRollout, noteCrash, steerRollout, takeTurn } from '../../../server/fleet/rollout.ts'
 import { afterTurnsOf, aMember, aRollout, failedTurnOf, inTurnOf } from '../../support/fake-fleet.ts'
 
 const AT = '2026-01-01T12:30:00.000Z'
@@ -71,4 +71,25 @@ test('each change of the document is another version', () => {
   const documents = [null, started, inTurnOf(started, 'a'), afterTurnsOf(started, 'a'),
     steerRollout(started, 'pause', BY)]
   assert.equal(new Set(documents.map(versionOf)).size, documents.length)
+})
+
+test('each new crash is shown once, with its hosts and a way to it, and what holds the rollout is not said twice', () => {
+  const crash = { group: 4, fingerprint: 'v1:lamp', text: 'RangeError: no price for "lamp"' }
+  const begun = afterTurnsOf(aRollout(['a', 'b', 'c']), 'a', 'b')
+  const held = noteCrash(begun, 'a', { at: AT, crash })
+  const both = noteCrash(steerRollout(held, 'resume', BY), 'b', { at: AT, crash: { ...crash, group: 9 } })
+  const viewOf = (rollout: FleetRollout, url: string | null) =>
+    toFleetRollout(rollout, { members: [aMember({ member: 'a', url })] })
+  const { reason, faults, controls } = viewOf(held, 'https://a.example.com/')
+  assert.deepEqual([reason, faults], [null, [{ release: 'r4', text: crash.text, hosts: 'a',
+    url: 'https://a.example.com/crashes/4' }]])
+  assert.deepEqual(controls.map(({ order }) => order), ['abort', 'resume'])
+  const resumed = viewOf(both, null)
+  assert.deepEqual([resumed.stateView.label, resumed.faults.map(({ hosts, url }) => [hosts, url])], ['running', [[
+    'a and b',
+    '/crashes?member=a'
+  ]]])
+  assert.deepEqual(resumed.rows.map(({ hasCrashed }) => hasCrashed), [true, true, false])
+  const late = holdRollout(both, { at: AT, reason: 'c is late' })
+  assert.deepEqual([viewOf(late, null).reason, viewOf(late, null).faults.length], ['c is late', 1])
 })
