@@ -31,7 +31,7 @@ export const STATES: Readonly<Record<State, { done: boolean, moves: Partial<Reco
   paused: { done: false,
     moves: { resume: 'running', hold: 'held', abort: 'rolling-back', 'roll-back': 'rolling-back', succeed: 'succeeded',
       fail: 'failed' } },
-  held: { done: true, moves: { resume: 'running', abort: 'rolling-back', hold: 'held' } },
+  held: { done: true, moves: { resume: 'running', abort: 'rolling-back', hold: 'held', 'roll-back': 'rolling-back' } },
   'rolling-back': { done: false, moves: { hold: 'held', 'be-back': 'rolled-back' } },
   succeeded: { done: true, moves: {} },
   failed: { done: true, moves: {} },
@@ -102,6 +102,12 @@ export function owesReturn ({ kind }: FleetRollout, { state }: Turn): boolean {
 /** Why a new crash holds a rollout. */
 export function crashText (member: string, { to, crash }: Turn): string {
   return `${member}: new crash in ${to}: ${crash?.text}`
+}
+
+/** Tells whether a new crash holds it, and no failure. */
+export function isHeldByCrash ({ state, reason, turns }: FleetRollout): boolean {
+  return state === 'held' &&
+    Object.entries(turns).some(([member, turn]) => turn.crash && crashText(member, turn) === reason)
 }
 
 export function isUnderWay ({ state }: Turn) {

@@ -1,7 +1,7 @@
 import { kindOf, type Tone } from '../events/kinds.ts'
 import { doneWord, progressOf } from './progress.ts'
 import { groupsOf } from './api-builds.ts'
-import { crashText, isUnderWay, type FleetRollout, type Turn } from './document.ts'
+import { isHeldByCrash, isUnderWay, type FleetRollout, type Turn } from './document.ts'
 import { urlOn } from './page-members.ts'
 import { count, listText } from '../words/health.ts'
 import type { Member } from './presence.ts'
@@ -82,10 +82,10 @@ export function toFleetRollout (rollout: FleetRollout,
 }
 
 /** What went wrong. `faults`: new ones of the release, each once, with a way to it where it was first */
-function whyOf ({ reason, batches, turns }: FleetRollout, known: Map<string, Member>) {
-  const crashed = batches.flat().flatMap((member) => {
-    const { crash, to } = turns[member]
-    return crash ? [{ member, crash, release: to, told: crashText(member, turns[member]) }] : []
+function whyOf (rollout: FleetRollout, known: Map<string, Member>) {
+  const crashed = rollout.batches.flat().flatMap((member) => {
+    const { crash, to } = rollout.turns[member]
+    return crash ? [{ member, crash, release: to }] : []
   })
   const faults = groupsOf(crashed, ({ crash }) => crash.fingerprint).map((hosts) => {
     const [{ member, crash, release }] = hosts
@@ -93,8 +93,7 @@ function whyOf ({ reason, batches, turns }: FleetRollout, known: Map<string, Mem
       hosts: hosts.length > MOST_NAMED ? count(hosts.length, 'host') : listText(hosts.map((each) => each.member)),
       url: urlOn(known.get(member), `/crashes/${crash.group}`) ?? `/crashes?member=${member}` }
   })
-  // What holds the rollout is among the faults then.
-  return { reason: crashed.some(({ told }) => told === reason) ? null : reason, faults }
+  return { reason: isHeldByCrash(rollout) ? null : rollout.reason, faults }
 }
 
 function summaryView (

@@ -1,6 +1,6 @@
 import { DeckError } from '../errors.ts'
-import { crashText, isUnderWay, nextState, owesReturn, STATES, type Crash, type FleetRollout, type Moment, type Move,
-  type Turn } from './document.ts'
+import { crashText, isHeldByCrash, isUnderWay, nextState, owesReturn, STATES, type Crash, type FleetRollout,
+  type Moment, type Move, type Turn } from './document.ts'
 
 /**
  * A rollout of one app over hosts is one document, changed by compare-and-set alone. Each change here is a function
@@ -106,13 +106,18 @@ export function finishTurn (rollout: FleetRollout, member: string,
     to?: string | null, reason?: string | null }): FleetRollout
 {
   const { state: before } = rollout.turns[member]
-  const isOver = !isUnderWay(rollout.turns[member]) || STATES[rollout.state].done
+  const isOver = !isUnderWay(rollout.turns[member]) || isSettled(rollout)
   const ended = endTurns(rollout, [member], { at, ...result, isLate: isOver && !isHeldByAnother(rollout, member) })
   // A deploy that fails while all roll back leaves its member on the old release, so nothing is lost.
   const isOnItsWay = rollout.state === 'rolling-back' && before === 'running'
   return result.state !== 'failed' || isOver || isOnItsWay
     ? settleRollout(ended, at)
     : stopFor(ended, member, { at, reason: result.reason })
+}
+
+/** Whatever fails now changes nothing, unless nothing has failed yet. */
+function isSettled (rollout: FleetRollout) {
+  return STATES[rollout.state].done && !isHeldByCrash(rollout)
 }
 
 /** Another member failed, so nobody has given this turn up. */
@@ -129,7 +134,7 @@ export function undoTurn (rollout: FleetRollout, member: string,
   { at, reason }: { at: string, reason: string }): FleetRollout
 {
   const undone = endTurns(rollout, [member], { at, state: 'failed', reason })
-  return STATES[rollout.state].done || rollout.state === 'rolling-back'
+  return isSettled(rollout) || rollout.state === 'rolling-back'
     ? settleRollout(undone, at)
     : stopFor(undone, member, { at, reason })
 }

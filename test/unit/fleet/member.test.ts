@@ -153,6 +153,9 @@ a fault of a release that was there before, or of a host that has not had its tu
 what a host cannot tell of its fault, it tells once it is back
   go on; a is done; go on; a is cut off; a has the fault lamp; go on  → running: succeeded, running, pending, pending
   a is back; go on                    → held: succeeded, running, pending, pending
+a host whose new release crashed and then did not last has those go back that are done, with rollback
+  go on; a is done; go on; go on; b is done; b has the fault lamp; go on  → held: succeeded, succeeded, pending, pending
+  b goes back; calm                   → rolled-back: reverted, failed, skipped, skipped
 a host whose new release did not last has those go back that are done, with rollback
   go on; a is done; a goes back; go on  → rolled-back: failed, skipped, skipped, skipped
                                       → begun a`, {
