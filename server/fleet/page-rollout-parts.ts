@@ -140,11 +140,10 @@ function rowsOf (rollout: FleetRollout, known: Map<string, Member>) {
   return rollout.batches.flatMap((batch, index) =>
     batch.map((member, place) => {
       const turn = rollout.turns[member]
-      const own = known.get(member)?.rollout
+      const { turnOf, rollout: own = null, isSilent = false } = known.get(member) ?? {}
       return { member, batch: index + 1, isFirst: place === 0, isUnderWay: isUnderWay(turn), state: turn.state,
         cells: cellsOf(turn, { times: times.get(member) ?? {}, isNext: index === current }),
-        own: own && isUnderWay(turn) && own.id === turn.rollout ? own : null,
-        isSilent: known.get(member)?.isSilent ?? false,
+        own: isUnderWay(turn) && turnOf === rollout.uid ? own : null, isSilent,
         releases: turn.to !== null && turn.from !== turn.to ? `${turn.from ?? '?'} → ${turn.to}` : turn.from,
         reason: turn.reason, hasCrashed: turn.crash !== null, isLate: turn.isLate }
     })

@@ -47,13 +47,15 @@ test('a host goes through the matrix from the left to the right, forward and bac
 })
 
 test('says how far it is, and how long each host took by its own clock', () => {
-  const view = toFleetRollout(inTurnOf(afterTurnsOf(aRollout(['a', 'b', 'c']), 'a'), 'b'), {
-    members: [aMember({ member: 'b', rollout: { id: 9, kind: 'deploy', state: 'rolling', replaced: 1, total: 2 } })]
-  })
+  const own = { id: 9, kind: 'deploy', state: 'rolling', replaced: 1, total: 2 }
+  const rollout = inTurnOf(afterTurnsOf(aRollout(['a', 'b', 'c']), 'a'), 'b')
+  const view = toFleetRollout(rollout, { members: [aMember({ member: 'b', rollout: own })] })
   assert.deepEqual(view.progress, { total: 3, done: 1, failed: 0, word: 'done' })
   assert.equal(view.rows[0].cells.at(-1)?.tookMs, 4200)
   // Another rollout of its own is not its turn.
   assert.equal(view.rows[1].own, null)
+  const inTurn = toFleetRollout(rollout, { members: [aMember({ member: 'b', rollout: own, turnOf: rollout.uid })] })
+  assert.equal(inTurn.rows[1].own, own)
 })
 
 test('of hundreds of hosts those are shown that matter now, in their order', () => {
