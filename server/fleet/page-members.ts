@@ -76,8 +76,8 @@ function urgencyOf (member: Member) {
 
 /** `isAway`: NATS is away, so all others are silent */
 export function toMemberRow (member: Marked,
-  { observations, isAway, usualVersion, filters }: { observations: Pick<Observations, 'heardAt' | 'pointsOf'>,
-    isAway: boolean, usualVersion: string, filters: Filters })
+  { observations, isAway, usualVersion, filters }: { observations: Pick<Observations, 'heardAt'>, isAway: boolean,
+    usualVersion: string, filters: Filters })
 {
   const { labels, rollout, version, code, ...rest } = member
   const isQuiet = isSilent(member)
@@ -86,7 +86,7 @@ export function toMemberRow (member: Marked,
     rollout: !isQuiet && rollout
       ? { ...BLANK_ROLLOUT, ...rollout,
         percent: rollout.total === 0 ? 0 : Math.round(100 * rollout.replaced / rollout.total) }
-      : null, version, isOddVersion: version !== usualVersion, points: observations.pointsOf(member.member),
+      : null, version, isOddVersion: version !== usualVersion,
     labels: labelTexts(member).map((text) => ({ text, url: linkTo({ ...filters, page: undefined }, { label: text }) })),
     pageUrl: `/fleet/members/${member.member}` }
 }
