@@ -10,7 +10,6 @@ import { createViews } from '../../../server/dashboard/views.ts'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet, failedTurnOf, inTurnOf } from '../../support/fake-fleet.ts'
 import { fake } from '../../support/fake.ts'
 import type { FleetRollout } from '../../../server/fleet/document.ts'
-import type { Member } from '../../../server/fleet/presence.ts'
 import type { Powers } from '../../../server/dashboard/powers.ts'
 import type { Seen } from '../../support/event-log.ts'
 
