@@ -2,6 +2,8 @@ import { Router } from 'express'
 import { CSV_TYPE, sendExport } from '../events/api-export.ts'
 import { appActionsRouter } from '../host/page-app-actions.ts'
 import { formsRouter } from './forms.ts'
+import { serveLogFiles } from './log-downloads.ts'
+import { appLogsFile } from '../logs/page-apps.ts'
 import { exportQuery } from '../events/page.ts'
 import { createHostErrorPage, hostFrame, HOST_PAGES, pastFor, startOf, withOneList } from './host-pages.ts'
 import { pagesRouter, queryOf, type RouterParts } from './page-router.ts'
@@ -36,6 +38,7 @@ export function hostRouter (
       query: exportQuery({ history, deck: startOf(apps), params: queryOf(req), now: now() }), type: CSV_TYPE, req, res,
       log })
   })
+  serveLogFiles(router, (req, asked) => appLogsFile({ apps, can: powersOf(req.auth), now, ...asked }))
   router.use(appActionsRouter({ apps }))
   router.use(formsRouter({ mounts, basePath }))
   router.use(errors.refuseUnknown)

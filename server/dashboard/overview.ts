@@ -14,6 +14,7 @@ import { isNewer } from '../config/release-id.ts'
 import { linesOf } from '../rollouts/page-graphs.ts'
 import { offeredRelease } from '../releases/page-list.ts'
 import { toShownEvent } from '../events/page-shown-event.ts'
+import { ownTurn } from '../fleet/page-own-turn.ts'
 import { silentForApp, silentLines } from '../fleet/page-silent-hosts.ts'
 import { workersTable, type Kept } from './workers-table.ts'
 import type { Status, WorkerRow } from '../deck.ts'
@@ -79,9 +80,9 @@ export function overviewModel ({ deck, history, params, now: clock, kept }: Aske
     health, notices: deck.notices.list(),
     nodes: judgeNodes(nodesInUse(snapshot.master.nodeVersion, appNodeVersion(snapshot)), { now }).filter(({ state }) =>
       state === 'ended' || state === 'open'
-    ), silent: silentLines(silentForApp(deck.fleet)), blocked: blockedReason(snapshot), lastRollout: rollout?.id ?? 0,
-    totals: totalsOf(snapshot.workers), isProgram, table, canonicalUrl: table.canonicalUrl, problem: table.problem,
-    standby: snapshot.standby, build: deck.jobs.building(),
+    ), silent: silentLines(silentForApp(deck.fleet)), fleetTurn: ownTurn(deck.fleet), blocked: blockedReason(snapshot),
+    lastRollout: rollout?.id ?? 0, totals: totalsOf(snapshot.workers), isProgram, table,
+    canonicalUrl: table.canonicalUrl, problem: table.problem, standby: snapshot.standby, build: deck.jobs.building(),
     rollout: rollout && toRollout(rollout, { history, isProgram }),
     wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }), wayBackPlace: isAtFault ? 'health' : 'rollout',
     recent: { isAvailable: past.isAvailable,

@@ -60,7 +60,7 @@ export const PAGES: readonly Page<Asked>[] = Object.freeze([
   // What is going on
   { path: '/', view: 'overview', model: overviewModel, follow: followOverview, hasFilters: true, chartOf: () => 0,
     fragments: ['notices', 'health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent', 'chart-news',
-      'silent-hosts'] },
+      'silent-hosts', 'fleet-turn'] },
   { path: '/workers/:id', view: 'worker', model: workerPageModel, follow: followWorker, chartOf: slotOf },
   { path: '/routes', view: 'routes', model: routesModel, fragments: ['routes'], hasFilters: true },
   { path: '/route', view: 'route', model: routeModel },

@@ -7,6 +7,8 @@ import { permitSwitch, switchDeck } from '../host/page-decks.ts'
 import { formsRouter, parseForm, requireSession } from './forms.ts'
 import { frameParts } from './frame.ts'
 import { exportQuery } from '../events/page.ts'
+import { fleetLogsFile } from '../fleet/page-logs.ts'
+import { serveLogFiles } from './log-downloads.ts'
 import { logsFile } from '../logs/page.ts'
 import { isAtLoopback } from './page-address.ts'
 import { createErrorPage, pagesRouter, queryOf, type RouterParts } from './page-router.ts'
@@ -23,8 +25,6 @@ type Deck = import('./pages.ts').Deck & Pick<import('../deck.ts').Deck, 'others'
 
 const SWITCH = z.strictObject({ deck: z.string().regex(/^[\da-f]{16}$/).describe('the id of a deck') })
 const SILENT_LOG = { warn () {}, error () {} }
-const LOG_FILES: readonly [string, 'text' | 'ndjson', string][] = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson',
-  'ndjson', 'application/x-ndjson']]
 
 export function dashboardRouter (
   { deck, history, views, mounts, tokens, sessions, describe, neighbours, basePath = '', now = Date.now,
@@ -53,13 +53,9 @@ export function dashboardRouter (
       type: CSV_TYPE, req, res, log })
   })
 
-  for (const [path, type, mediaType] of LOG_FILES) {
-    router.get(path, async (req, res) => {
-      const text = await logsFile({ deck, params: queryOf(req), now, type })
-      res.set({ 'Content-Type': `${mediaType}; charset=utf-8`,
-        'Content-Disposition': `attachment; filename="clusterdeck-${path.slice(1)}"` }).end(text)
-    })
-  }
+  serveLogFiles(router, (_, asked) => {
+    return asked.params.get('member') ? fleetLogsFile({ deck, now, ...asked }) : logsFile({ deck, now, ...asked })
+  })
 
   router.post('/actions/switch', requireSession, parseForm, async (req, res) => {
     const { auth } = req

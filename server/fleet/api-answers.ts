@@ -11,10 +11,9 @@ export type HostFleet = z.infer<typeof HOST_FLEET>
 const HEARD = { isSilent: z.boolean().describe('no status has arrived from it for 15 s'),
   ageMs: z.number().describe('milliseconds since its last status arrived here'),
   isOwn: z.boolean().describe('this host, which answers the request') }
-const mark = z.strictObject({ label: z.enum(['Behind', 'Ahead', 'Other code']), tone: z.string(),
-  title: z.string().describe('the code that it should run'), isBehind: z.boolean() }).nullable().describe(
-    'null: it runs the right code, or this is not known'
-  )
+const mark = z.strictObject({ label: z.enum(['Behind', 'Ahead', 'Other code', 'Waiting', 'In its turn']),
+  tone: z.string(), title: z.string().describe('the code that it should run, or the rollout that it is in'),
+  isBehind: z.boolean() }).nullable().describe('null: it runs the right code, or this is not known')
 const host = MEMBER_STATUS.omit({ apps: true }).shape
 
 const MEMBER = z.strictObject({ ...host, ...APP_STATUS.shape, ...HEARD, mark }).meta({ id: 'FleetMember' })
@@ -25,7 +24,9 @@ const HOST = z.strictObject({ ...host, ...HEARD, apps: z.array(APP).describe('so
 
 export const FLEET_ROLLOUT = ROLLOUT
 export const FLEET_ROLLOUT_SUMMARY = ROLLOUT.omit({ batches: true, turns: true, timeline: true }).extend({
-  progress: z.strictObject({ total: COUNT, done: COUNT, failed: COUNT }).describe('numbers of members')
+  progress: z.strictObject({ total: COUNT, done: COUNT, failed: COUNT }).describe(
+    'numbers of members; on the way back `total` are those that have to go back, and `done` those that are'
+  )
 }).meta({ id: 'FleetRolloutSummary' })
 
 const SEEN = { name: z.string(), member: host.member.describe('this host, which answers the request'),

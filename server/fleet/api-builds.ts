@@ -1,19 +1,21 @@
+import { goesBack } from './progress.ts'
+import { isUnderWay, owesReturn, STATES, type FleetRollout } from './document.ts'
 import type { Member } from './presence.ts'
-import type { FleetRollout } from './document.ts'
 import type { Tone } from '../events/kinds.ts'
 
 /**
- * Finds the members of a fleet that run other code than the rest. Each deck numbers its own releases, so the commit is
- * compared, or else the version of the package. If both are equal, the turns in the last rollout decide.
+ * Finds the members of a fleet that run other code than the rest, and those that a running rollout changes. Each deck
+ * numbers its own releases, so the commit is compared, or else the version of the package. If both are equal, the turns
+ * in the last rollout decide.
  */
 type Code = NonNullable<Member['code']>
-export type Mark = { label: 'Behind' | 'Ahead' | 'Other code', tone: Tone, title: string, isBehind: boolean }
+export type Mark = { label: 'Behind' | 'Ahead' | 'Other code' | 'Waiting' | 'In its turn', tone: Tone, title: string,
+  isBehind: boolean }
 /** `text`: which that is */
 type Target = { code: Code, text: string }
 
 /** States of turns whose members run the code of the rollout. */
 const ARRIVED = Object.freeze({ forward: ['succeeded'], back: ['reverted', 'pending', 'skipped'] })
-const GOES_BACK = Object.freeze(['rolling-back', 'rolled-back'])
 const VERSION = /^v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-[\w.-]+)?/
 
 /** `rollout`: the last one @returns by member; whoever has what it should have is not in it */
@@ -24,7 +26,7 @@ export function marksOf (members: Member[], rollout: FleetRollout | null): Map<s
     const isDeployed = rollout !== null && isBetween(rollout) &&
       ofApp.some(({ member }) => rollout.turns[member]?.state === 'succeeded')
     for (const member of ofApp) {
-      const mark = (target && markOf(member, target)) ??
+      const mark = turnMark(member, rollout) ?? (target && markOf(member, target)) ??
         (isDeployed && owesTurn(member, rollout)
           ? behindMark(`Rollout ${rollout.id} of the fleet has not reached it`)
           : null)
@@ -34,12 +36,29 @@ export function marksOf (members: Member[], rollout: FleetRollout | null): Map<s
   return marks
 }
 
+/**
+ * Nobody is behind whom a rollout is about to reach. A held one reaches nobody by itself, and a restart brings no code.
+ */
+function turnMark ({ member }: Member, rollout: FleetRollout | null): Mark | null {
+  const turn = rollout?.turns[member]
+  if (!rollout || !turn || rollout.kind === 'restart' || STATES[rollout.state].done) return null
+  if (isUnderWay(turn)) {
+    return { label: 'In its turn', tone: 'info', title: `Rollout ${rollout.id} of the fleet changes it now`,
+      isBehind: false }
+  }
+  const isWaiting = goesBack(rollout) ? owesReturn(rollout, turn) : turn.state === 'pending'
+  return isWaiting
+    ? { label: 'Waiting', tone: 'idle', title: `It waits for its turn in rollout ${rollout.id} of the fleet`,
+      isBehind: false }
+    : null
+}
+
 /** `members`: of one app */
 function targetOf (members: Member[], rollout: FleetRollout | null): Target | null {
   const known = members.filter(({ code }) => code && (code.commit ?? code.version) !== null)
   const arrived = rollout && rollout.kind !== 'restart'
     ? known.filter(({ member }) =>
-      ARRIVED[GOES_BACK.includes(rollout.state) ? 'back' : 'forward'].includes(rollout.turns[member]?.state)
+      ARRIVED[goesBack(rollout) ? 'back' : 'forward'].includes(rollout.turns[member]?.state)
     )
     : []
   const codesOf = (of: Member[]) => of.flatMap(({ code }) => code ?? [])
@@ -100,8 +119,8 @@ function owesTurn ({ member, release, code }: Member, { turns, absent }: FleetRo
 }
 
 /** `rollout`: whether it brings code, and does not take it back */
-function isBetween ({ kind, state }: FleetRollout) {
-  return kind !== 'restart' && !GOES_BACK.includes(state)
+function isBetween (rollout: FleetRollout) {
+  return rollout.kind !== 'restart' && !goesBack(rollout)
 }
 
 /** @returns 0 where they cannot be compared */

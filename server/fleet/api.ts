@@ -8,6 +8,7 @@ import { FLEET, FLEET_ROLLOUT, FLEET_ROLLOUT_SUMMARY } from './api-answers.ts'
 import { marksOf } from './api-builds.ts'
 import { IF_MATCH, tagOf } from '../api/preconditions.ts'
 import { FLEET_PREVIEW, previewFleetRollout } from './api-preview.ts'
+import { progressOf } from './progress.ts'
 import type { Request } from 'express'
 import type { Deck } from '../deck.ts'
 import type { FleetRollout } from './document.ts'
@@ -56,9 +57,7 @@ export type Summary = z.infer<typeof FLEET_ROLLOUT_SUMMARY>
 
 /** Leaves out what a list does not need: a rollout may have hundreds of members. */
 export function summaryOf ({ turns, batches, timeline, ...rollout }: FleetRollout): Summary {
-  const states = Object.values(turns).map(({ state }) => state)
-  const countOf = (wanted: string) => states.filter((state) => state === wanted).length
-  return { ...rollout, progress: { total: states.length, done: countOf('succeeded'), failed: countOf('failed') } }
+  return { ...rollout, progress: progressOf({ ...rollout, turns }) }
 }
 
 export function fleetResources ({ deck }: { deck: Deck }): Record<string, Resource> {

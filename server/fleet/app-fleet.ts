@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import { formatDuration } from '../../public/format.ts'
-import { DeckError } from '../errors.ts'
+import { BLAMED_CAUSES, isOneOf } from '../causes.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { readJson, writeJson } from '../system/json-file.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
 import { createRateLimiter } from './rate-limiter.ts'
@@ -14,7 +15,7 @@ import { createOutbox, type OutboxState } from './outbox.ts'
 import { batchesOf, matchesLabels } from './plan.ts'
 import { allReleases, createPackages } from './packages.ts'
 import { membersOf, noMember, type Member } from './presence.ts'
-import { MAX_ID, type FleetRollout, type Kind, STATES } from './document.ts'
+import { MAX_CRASH_CHARS, MAX_ID, type FleetRollout, type Kind, STATES } from './document.ts'
 import { startRollout, giveUp, steerRollout } from './rollout.ts'
 import { createSilenceLog } from './silence-log.ts'
 import { createStore, notPushed, type Pushed } from './store.ts'
@@ -294,7 +295,7 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     }
   }
 
-  function onEvent ({ type, rollout, release, actor, message, detail }: DeckEvent) {
+  function onEvent ({ type, cause, rollout, release, actor, message, detail }: DeckEvent) {
     if (type === 'rollout.succeeded') packages.clean()
     if (type.startsWith('rollout.') || type.startsWith('worker.') || type.startsWith('crash.')) presence.tellSoon()
     // Before it goes back from a release that fails, it tries whether the one before does better.
@@ -305,9 +306,17 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
       runtime.undone({ release: typeof detail?.from === 'string' ? detail.from : null,
         reason: message ?? 'the guard rolled back' })
     }
+    if (type === 'crash.group-new' && isOneOf(BLAMED_CAUSES, cause)) tellCrash({ release, message, detail })
     const { task } = runtime
     if (task && rollout !== null && rollout === task.rollout && ENDS.has(type))
       runtime.ended(resultOf({ type, release, message }, task))
+  }
+
+  function tellCrash ({ release, message, detail }: Pick<DeckEvent, 'release' | 'message' | 'detail'>) {
+    const group = attempt(() => deck.crashes.group(Number(detail?.crashGroup)))
+    if (group)
+      runtime.crashed({ release,
+        crash: { group: group.id, fingerprint: group.fingerprint, text: String(message).slice(0, MAX_CRASH_CHARS) } })
   }
 
   function storeMemory (memory: Memory) {

@@ -3,6 +3,7 @@ import { createApiClient } from '../cli/api-client.ts'
 import { createTools } from '../cli/context.ts'
 import { namesDeck } from '../cli/deck-options.ts'
 import { findMasterOrHost } from '../cli/find-master.ts'
+import { progressText } from './progress.ts'
 import { connectionFacts, fleetTable } from './cli-table.ts'
 import { findTargets } from '../cli/known-apps.ts'
 import { ANSWER_WITHIN_MS } from '../cli/reachable.ts'
@@ -46,10 +47,12 @@ async function placeOf (app: string, options: Options, { env, cwd }: Terminal): 
 
 function fleetText ({ name, member, nats, problem, members, rollouts }: HostFleet) {
   const facts = [`fleet     ${oneLine(name)}, this is ${member}`, ...connectionFacts({ nats, problem }),
-    ...rollouts.map(({ app, id, kind, state, progress: { done, total }, reason }) =>
+    ...rollouts.map(({ app, id, kind, state, progress, reason }) =>
       `rollout   ${
         oneLine(
-          `${app}: rollout ${id} of the fleet (${kind}) ${state}: ${done} of ${total}${reason ? `; ${reason}` : ''}`
+          `${app}: rollout ${id} of the fleet (${kind}) ${state}: ${progressText(state, progress)}${
+            reason ? `; ${reason}` : ''
+          }`
         )
       }`
     )]

@@ -6,6 +6,7 @@ import { checkedAction, orderFor, type Action } from '../cli/actions.ts'
 import { settleFleetCrash } from './cli-hosts.ts'
 import { connectionFacts, fleetTable } from './cli-table.ts'
 import { formatTable, jsonText } from '../cli/output.ts'
+import { progressOf, progressText } from './progress.ts'
 import { pushFolder } from '../cli/push.ts'
 import { countFrom } from '../rollouts/cli.ts'
 import { misuse, optionalDuration } from '../cli/usage.ts'
@@ -180,12 +181,11 @@ function turnText (member: string, { state, startedAt, finishedAt, from, to, rea
 }
 
 function rolloutText ({ id, kind, state, turns, reason }: FleetRollout) {
-  const all = Object.entries(turns)
-  const done = all.filter(([, turn]) => turn.state === 'succeeded').length
   // A member whose guard rolled back after the end is not in the rollout's own reason.
-  const [member, failed] = all.find(([, turn]) => turn.state === 'failed') ?? []
+  const [member, failed] = Object.entries(turns).find(([, turn]) => turn.state === 'failed') ?? []
   const why = reason ?? (failed ? `${member}: ${failed.reason}` : null)
-  return oneLine(`rollout ${id} of the fleet (${kind}) ${state}: ${done} of ${all.length}${why ? `; ${why}` : ''}`)
+  const progress = progressText(state, progressOf({ state, turns }))
+  return oneLine(`rollout ${id} of the fleet (${kind}) ${state}: ${progress}${why ? `; ${why}` : ''}`)
 }
 
 function statusText ({ name, app, member, nats, problem, outbox, members, rollout }: Fleet) {

@@ -12,6 +12,7 @@ export type FleetRollout = z.infer<typeof ROLLOUT>
 export type Kind = FleetRollout['kind']
 export type Turn = z.infer<typeof TURN>
 export type Moment = z.infer<typeof MOMENT>
+export type Crash = z.infer<typeof CRASH>
 type State = FleetRollout['state']
 export type Move = 'pause' | 'resume' | 'abort' | 'hold' | 'roll-back' | 'succeed' | 'fail' | 'be-back'
 
@@ -19,6 +20,7 @@ const MAX_BYTES = 900 * 1024
 export const MAX_MEMBERS = 2000
 /** A higher id is refused: after the highest safe integer no member could start a rollout. */
 export const MAX_ID = 1_000_000_000
+export const MAX_CRASH_CHARS = 300
 export const DIGEST = /^sha256:[0-9a-f]{64}$/
 
 /** The one table of states. A move that is not in the row of a state is refused. `done`: the next rollout may begin. */
@@ -29,7 +31,7 @@ export const STATES: Readonly<Record<State, { done: boolean, moves: Partial<Reco
   paused: { done: false,
     moves: { resume: 'running', hold: 'held', abort: 'rolling-back', 'roll-back': 'rolling-back', succeed: 'succeeded',
       fail: 'failed' } },
-  held: { done: true, moves: { resume: 'running', abort: 'rolling-back', hold: 'held' } },
+  held: { done: true, moves: { resume: 'running', abort: 'rolling-back', hold: 'held', 'roll-back': 'rolling-back' } },
   'rolling-back': { done: false, moves: { hold: 'held', 'be-back': 'rolled-back' } },
   succeeded: { done: true, moves: {} },
   failed: { done: true, moves: {} },
@@ -43,6 +45,9 @@ const reason = textUpTo(500).nullable()
 export const digest = z.string().regex(DIGEST).meta({ description: 'sha256: and 64 hex digits',
   examples: [`sha256:${'0123456789abcdef'.repeat(4)}`] })
 
+const CRASH = z.object({ group: z.int().min(1).describe('the id of the crash group on that member'),
+  fingerprint: textUpTo(100), text: textUpTo(MAX_CRASH_CHARS).describe('what was thrown, and where') })
+
 const TURN = z.object({
   state: z.enum(['pending', 'running', 'succeeded', 'failed', 'reverting', 'reverted', 'skipped']),
   boot: textUpTo(64).nullable().describe('the id of the master that took the turn'),
@@ -52,6 +57,7 @@ const TURN = z.object({
   startedAt: time.nullable().describe('by the clock of the member, like all times of its turn'),
   finishedAt: time.nullable(),
   reason: reason.describe('why it failed, in the words of its host'),
+  crash: CRASH.nullable().describe('a crash of the new release that no earlier release had on that member; null: none'),
   isLate: z.boolean().describe('it ended after the other members had stopped waiting for it')
 }).meta({ id: 'FleetTurn' })
 
@@ -86,6 +92,26 @@ const DOCUMENT = ROLLOUT.refine(({ batches, turns }) => {
 /** Null: it is not possible from there */
 export function nextState (state: State, move: Move): State | null {
   return STATES[state].moves[move] ?? null
+}
+
+/** Tells whether this member has to roll back when all do */
+export function owesReturn ({ kind }: FleetRollout, { state }: Turn): boolean {
+  return kind !== 'restart' && state === 'succeeded'
+}
+
+/** Why a new crash holds a rollout. */
+export function crashText (member: string, { to, crash }: Turn): string {
+  return `${member}: new crash in ${to}: ${crash?.text}`
+}
+
+/** Tells whether a new crash holds it, and no failure. */
+export function isHeldByCrash ({ state, reason, turns }: FleetRollout): boolean {
+  return state === 'held' &&
+    Object.entries(turns).some(([member, turn]) => turn.crash && crashText(member, turn) === reason)
+}
+
+export function isUnderWay ({ state }: Turn) {
+  return state === 'running' || state === 'reverting'
 }
 
 /** Null: it is none, or of another app */

@@ -1,7 +1,7 @@
 import { errorText } from '../errors.ts'
 import { createRateLimiter } from './rate-limiter.ts'
 import { createMember, reduceMember, type Command, type Input, type Memory, type Result } from './member.ts'
-import { STATES, type FleetRollout } from './document.ts'
+import { STATES, type Crash, type FleetRollout } from './document.ts'
 import type { Announcement, RolloutStore } from './rollout-store.ts'
 
 /**
@@ -110,6 +110,9 @@ export function createMemberRuntime (
 
     /** The guard of its deck rolls this release of the fleet back. */
     undone: (what: { release: string | null, reason: string }) => dispatchInput({ type: 'undone', ...what }),
+
+    /** A release of its deck has a fault that it never had before. */
+    crashed: (what: { release: string | null, crash: Crash }) => dispatchInput({ type: 'crashed', ...what }),
 
     /** What it does for the fleet at the moment; `fleet`: the uid of the fleet's rollout. */
     get task (): { fleet: string, rollout: number | null, way: 'forward' | 'back', isAborted: boolean } | null {

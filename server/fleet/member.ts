@@ -1,5 +1,5 @@
-import { STATES, type FleetRollout } from './document.ts'
-import { finishTurn, holdRollout, isUnderWay, restoreTurn, takeTurn, undoTurn } from './rollout.ts'
+import { isUnderWay, nextState, STATES, type Crash, type FleetRollout } from './document.ts'
+import { finishTurn, holdRollout, noteCrash, restoreTurn, takeTurn, undoTurn } from './rollout.ts'
 import { nextTurn } from './turn.ts'
 
 /**
@@ -26,7 +26,9 @@ type Task = {
   /** the release before it */
   from: string | null,
   /** which may not be in the document yet; null: it is not over */
-  result: Result | null
+  result: Result | null,
+  /** the first new one of what it has deployed */
+  crash: { release: string | null, crash: Crash } | null
 }
 /** `isUndone`: it had succeeded */
 export type Result = { state: 'succeeded' | 'failed' | 'reverted', to?: string | null, reason?: string | null,
@@ -52,7 +54,7 @@ type State = {
 }
 /**
  * `refused`: another member was faster, or the answer was lost; `undone`: the guard of its deck rolls that release
- * back.
+ * back; `crashed`: a release of its deck has a new fault.
  */
 export type Input =
   | { type: 'seen', document: FleetRollout | null, revision: number }
@@ -63,6 +65,7 @@ export type Input =
   | { type: 'began', rollout: number }
   | { type: 'ended', result: Result }
   | { type: 'undone', release: string | null, reason: string }
+  | { type: 'crashed', release: string | null, crash: Crash }
   | { type: 'look' }
 /** `before`: the document that it was made from; `news`: an event to publish once NATS has taken the document. */
 export type Command = { type: 'write', document: FleetRollout, before: FleetRollout, revision: number, news?: News } | {
@@ -126,6 +129,10 @@ function takeInput (state: State, input: Input, { now, commands }: Turn): State 
     case 'undone':
       if (!hasDeployed(state.memory.task, input.release)) return state
       return withTask(state, { result: { state: 'failed', to: null, reason: input.reason, isUndone: true } })
+    case 'crashed':
+      return isFirstFault(state.memory.task, input.release)
+        ? withTask(state, { crash: { release: input.release, crash: input.crash } })
+        : state
     case 'refused':
       commands.push({ type: 'read' })
       return { ...state, isWriting: false, known: null }
@@ -144,6 +151,10 @@ function noteDocument (state: State, { document, revision }: { document: FleetRo
   return isOlder
     ? { ...state, ...back }
     : { ...state, ...back, known: { document, revision }, ...noteTurnTimes(state, document, now) }
+}
+
+function isFirstFault (task: Task | null, release: string | null) {
+  return task?.crash === null && release !== task.from
 }
 
 /** False if somebody has deployed another release since. */
@@ -231,8 +242,17 @@ function reportResult (state: KnowingState, turn: Turn): State | null {
   if (isUndone && own.state === 'succeeded')
     return writeDocument(state, undoTurn(document, member, { at, reason: String(result.reason) }), turn)
   const isGivenUp = own.state === 'failed' && own.rollout === null && task.rollout !== null
+  if (task.crash && owesNews(document, member, task.crash.release))
+    return writeDocument(state, noteCrash(document, member, { at, crash: task.crash.crash }), turn)
   if (PLACES[own.state] >= PLACE_OF_RESULT[task.way] && !isGivenUp) return null
   return writeDocument(state, finishTurn(document, member, { at, rollout: task.rollout, ...result }), turn)
+}
+
+/** Tells whether others may be spared a fault of this release, which the document does not have yet. */
+function owesNews ({ kind, state, turns }: FleetRollout, member: string, release: string | null): boolean {
+  const own = turns[member]
+  return kind === 'deploy' && nextState(state, 'abort') !== null && own.state === 'succeeded' && own.to === release &&
+    own.crash === null
 }
 
 /**
@@ -246,7 +266,7 @@ function resumeTurn (state: KnowingState, turn: Turn): State | null {
   const way = own.state === 'running' ? 'forward' : 'back'
   const { task: last } = state.memory
   const isBegun = last !== null && last.fleet === document.uid && last.way === way
-  const task: Task = { fleet: document.uid, way, rollout: null, from: own.from, result: null }
+  const task: Task = { fleet: document.uid, way, rollout: null, from: own.from, result: null, crash: null }
   if (own.boot !== state.boot)
     return reportResult(withMemory(state, { task: { ...task, rollout: isBegun ? last.rollout : null, result: LOST } }),
       turn)

@@ -1,5 +1,6 @@
 import { codeText } from './api-builds.ts'
 import { hostFleetFor } from './api-host.ts'
+import { progressText } from './progress.ts'
 import { formatDuration } from '../../public/format.ts'
 import { count } from '../words/health.ts'
 import { lastKnownText } from '../words/last-known.ts'
@@ -100,11 +101,10 @@ function rolloutView (rollout: HostFleet['rollouts'][number] | undefined, isOpen
   const { label, tone, isOver } = ROLLOUT_STATES[rollout.state]
   // Nobody has to know of a rollout that has ended well.
   if (rollout.state === 'succeeded') return null
-  const { done, total } = rollout.progress
   return { url: `/apps/${rollout.app}/fleet/rollouts/${rollout.id}`,
     text: isOver || rollout.state === 'held'
       ? `${rollout.kind} ${label}`
-      : `${rollout.kind} ${label}, ${done} of ${total}`, tone }
+      : `${rollout.kind} ${label}, ${progressText(rollout.state, rollout.progress)}`, tone }
 }
 
 function healthOf (hosts: ReturnType<typeof toHostRow>[],

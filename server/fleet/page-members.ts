@@ -1,4 +1,5 @@
 import { codeText, groupsOf, type Mark } from './api-builds.ts'
+import { STATES, type FleetRollout } from './document.ts'
 import { lastKnownText } from '../words/last-known.ts'
 import { urlOf } from '../events/page-filters.ts'
 import type { FleetDeck } from './api.ts'
@@ -6,7 +7,6 @@ import type { Tone } from '../events/kinds.ts'
 import type { Member } from './presence.ts'
 import type { Observations } from './page-observations.ts'
 import type { Presence } from './nats-connection.ts'
-import type { FleetRollout } from './document.ts'
 
 /** The members of a fleet as a list shows them, and its filters. */
 /** as in the URL */
@@ -76,8 +76,8 @@ function urgencyOf (member: Member) {
 
 /** `isAway`: NATS is away, so all others are silent */
 export function toMemberRow (member: Marked,
-  { observations, isAway, usualVersion, filters }: { observations: Pick<Observations, 'heardAt' | 'pointsOf'>,
-    isAway: boolean, usualVersion: string, filters: Filters })
+  { observations, isAway, usualVersion, filters }: { observations: Pick<Observations, 'heardAt'>, isAway: boolean,
+    usualVersion: string, filters: Filters })
 {
   const { labels, rollout, version, code, ...rest } = member
   const isQuiet = isSilent(member)
@@ -86,7 +86,7 @@ export function toMemberRow (member: Marked,
     rollout: !isQuiet && rollout
       ? { ...BLANK_ROLLOUT, ...rollout,
         percent: rollout.total === 0 ? 0 : Math.round(100 * rollout.replaced / rollout.total) }
-      : null, version, isOddVersion: version !== usualVersion, points: observations.pointsOf(member.member),
+      : null, version, isOddVersion: version !== usualVersion,
     labels: labelTexts(member).map((text) => ({ text, url: linkTo({ ...filters, page: undefined }, { label: text }) })),
     pageUrl: `/fleet/members/${member.member}` }
 }
@@ -162,7 +162,7 @@ export function healthOf (members: Marked[],
     .filter(Boolean)
   const held = rollout?.state === 'held' ? `Rollout ${rollout.id} is held. ` : ''
   const isBad = silent > 0 || members.some((member) => isIll(member) && member.health.tone === 'bad') || held !== ''
-  const isUnderWay = rollout !== null && ['running', 'paused', 'rolling-back'].includes(rollout.state)
+  const isUnderWay = rollout !== null && !STATES[rollout.state].done
   if (silent + ill === 0) {
     const well = members.length === 1 ? 'The one member is well' : `All ${members.length} members are well`
     return { tone: isBad ? 'bad' : isUnderWay ? 'info' : behind > 0 ? 'warn' : 'ok',

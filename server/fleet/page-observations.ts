@@ -1,17 +1,13 @@
 import { summaryOf, type Summary } from './api.ts'
-import { polylineOf } from '../vitals/page-sparkline.ts'
 import type { AppFleet as Fleet } from './app-fleet.ts'
 import type { Member } from './presence.ts'
 
 /**
- * What pages about the fleet remember between two renderings: the requests of each member over the last minutes, when a
- * silent member was last heard, and the rollouts before the current one.
+ * What pages about the fleet remember between two renderings: when each member was last heard, and the rollouts before the
+ * current one.
  */
 export type Observations = ReturnType<typeof createObservations>
 
-/** One point of a line covers this time. */
-const STEP_MS = 10_000
-const STEPS = 30
 /** An age is exact to the millisecond but comes from another clock, so small changes are ignored. */
 const SAME_WITHIN_MS = 2000
 /** Past rollouts come over the network, so an empty list is not asked for again sooner. */
@@ -26,33 +22,23 @@ export function observationsOf (fleet: Fleet): Observations {
 }
 
 export function createObservations (fleet: Pick<Fleet, 'past'>) {
-  /** `heardAt`: wall time, ms; `rates`: by the number of the step */
-  const known: Map<string, { heardAt: number, rates: Map<number, number> }> = new Map()
-  let step = 0
+  /** by member; wall time, ms */
+  const known: Map<string, number> = new Map()
   let past: { id: number | null, at: number, coming: Promise<Summary[]>, rollouts: Summary[] } | null = null
 
   return {
     /** `now`: wall time, ms */
     note (members: Member[], now: number) {
-      step = Math.floor(now / STEP_MS)
       const names = new Set(members.map(({ member }) => member))
       for (const name of known.keys()) if (!names.has(name)) known.delete(name)
-      for (const { member, ageMs, isSilent, vitals: { requestsPerSecond } } of members) {
+      for (const { member, ageMs } of members) {
         const heardAt = now - ageMs
-        const before = known.get(member) ?? { heardAt, rates: new Map() }
-        if (Math.abs(before.heardAt - heardAt) > SAME_WITHIN_MS) before.heardAt = heardAt
-        if (!isSilent && requestsPerSecond !== null) before.rates.set(step, requestsPerSecond)
-        for (const at of before.rates.keys()) if (at <= step - STEPS) before.rates.delete(at)
-        known.set(member, before)
+        if (Math.abs((known.get(member) ?? 0) - heardAt) > SAME_WITHIN_MS) known.set(member, heardAt)
       }
     },
 
     /** @returns when it was last heard, ISO 8601; small deviations are left out */
-    heardAt: (member: string): string => new Date(known.get(member)?.heardAt ?? 0).toISOString(),
-
-    /** @returns its requests over the last minutes, as the points of an SVG polyline */
-    pointsOf: (member: string): string =>
-      polylineOf(Array.from(known.get(member)?.rates ?? [], ([at, rate]) => [1 - (step - at) / (STEPS - 1), rate])),
+    heardAt: (member: string): string => new Date(known.get(member) ?? 0).toISOString(),
 
     /**
      * Lists the rollouts before the current one that are known now. They do not change. `id`: of the current one;

@@ -1,5 +1,9 @@
 import { kindOf, type Tone } from '../events/kinds.ts'
-import type { FleetRollout, Turn } from './document.ts'
+import { doneWord, progressOf } from './progress.ts'
+import { groupsOf } from './api-builds.ts'
+import { isHeldByCrash, isUnderWay, type FleetRollout, type Turn } from './document.ts'
+import { urlOn } from './page-members.ts'
+import { count, listText } from '../words/health.ts'
 import type { Member } from './presence.ts'
 
 /** A rollout of the fleet as people see it: its hosts in the order of their turns, and how far each of them is. */
@@ -42,14 +46,16 @@ const COLUMNS: readonly { column: Column, label: string }[] = Object.freeze([{ c
   label: 'Running'
 }, { column: 'done', label: 'Done' }, { column: 'rolling-back', label: 'Rolling back' }, { column: 'back',
   label: 'Rolled back' }])
+/** More hosts with one fault are counted. */
+const MOST_NAMED = 3
 const WAY_BACK = Object.freeze(['rolling-back', 'back'])
-const UNDER_WAY = Object.freeze(['running', 'reverting'])
 
 /** Entries of the timeline, by the names of the fleet's events. */
 const TURN_MOMENTS: Readonly<Record<string, { label: string, tone: Tone, icon: string }>> = Object.freeze({
   'turn-started': { label: 'started', tone: 'info', icon: 'arrow-right' },
   'turn-succeeded': { label: 'done', tone: 'ok', icon: 'circle-check' },
   'turn-failed': { label: 'failed', tone: 'bad', icon: 'circle-x' },
+  'turn-crashed': { label: 'new crash', tone: 'bad', icon: 'circle-alert' },
   'turn-reverting': { label: 'rolling back', tone: 'warn', icon: 'rotate-cw' },
   'turn-reverted': { label: 'rolled back', tone: 'warn', icon: 'undo-2' }
 })
@@ -67,11 +73,27 @@ export function toFleetRollout (rollout: FleetRollout,
   const known = new Map((isAway ? [] : members).map((member) => [member.member, member]))
   const rows = rowsOf(rollout, known)
   const shown = rows.length <= mostRows ? rows : notableRows(rows, mostRows)
-  return { ...summaryView(rollout), stateView: state, reason: rollout.reason, isAway: isAway && !state.isOver,
-    controls: isAway ? [] : controlsOf(rollout), progress: progressOf(rollout), plan: planOf(rollout),
-    absent: rollout.absent, columns: COLUMNS.filter(({ column }) => hasWayBack || !WAY_BACK.includes(column)),
+  return { ...summaryView(rollout), stateView: state, ...whyOf(rollout, known), isAway: isAway && !state.isOver,
+    controls: isAway ? [] : controlsOf(rollout), progress: { ...progressOf(rollout), word: doneWord(rollout) },
+    plan: planOf(rollout), absent: rollout.absent,
+    columns: COLUMNS.filter(({ column }) => hasWayBack || !WAY_BACK.includes(column)),
     hasBatches: rollout.batches.some(({ length }) => length > 1), batches: rollout.batches.length, rows: shown,
     hidden: rows.length - shown.length }
+}
+
+/** What went wrong. `faults`: new ones of the release, each once, with a way to it where it was first */
+function whyOf (rollout: FleetRollout, known: Map<string, Member>) {
+  const crashed = rollout.batches.flat().flatMap((member) => {
+    const { crash, to } = rollout.turns[member]
+    return crash ? [{ member, crash, release: to }] : []
+  })
+  const faults = groupsOf(crashed, ({ crash }) => crash.fingerprint).map((hosts) => {
+    const [{ member, crash, release }] = hosts
+    return { release, text: crash.text,
+      hosts: hosts.length > MOST_NAMED ? count(hosts.length, 'host') : listText(hosts.map((each) => each.member)),
+      url: urlOn(known.get(member), `/crashes/${crash.group}`) ?? `/crashes?member=${member}` }
+  })
+  return { reason: isHeldByCrash(rollout) ? null : rollout.reason, faults }
 }
 
 function summaryView (
@@ -99,22 +121,13 @@ function controlsOf ({ state }: FleetRollout): Control[] {
   }))
 }
 
-function progressOf ({ state, turns }: FleetRollout) {
-  const states = Object.values(turns).map(({ state }) => state)
-  const countOf = (...wanted: Turn['state'][]) => states.filter((each) => wanted.includes(each)).length
-  const isBack = state === 'rolling-back' || state === 'rolled-back'
-  const reached = isBack ? countOf('reverted') : countOf('succeeded')
-  const total = isBack ? countOf('reverted', 'reverting', 'succeeded', 'running') : states.length
-  return { reached, total, word: isBack ? 'rolled back' : 'done', failed: countOf('failed'),
-    underWay: countOf('running', 'reverting') }
-}
-
 function planOf ({ kind, batches, pauseMs, onFailure }: FleetRollout) {
+  const isDeploy = kind === 'deploy'
   const most = Math.max(...batches.map(({ length }) => length))
   return { atATime: most === 1 ? 'one at a time' : `up to ${most} at a time`, pauseMs,
     onFailure: onFailure === 'rollback' && kind !== 'restart'
-      ? 'a failure rolls all hosts back'
-      : 'a failure holds the rollout' }
+      ? `a failure rolls all hosts back${isDeploy ? ', a new crash holds the rollout' : ''}`
+      : `a failure ${isDeploy ? 'or a new crash ' : ''}holds the rollout` }
 }
 
 function rowsOf (rollout: FleetRollout, known: Map<string, Member>) {
@@ -127,13 +140,12 @@ function rowsOf (rollout: FleetRollout, known: Map<string, Member>) {
   return rollout.batches.flatMap((batch, index) =>
     batch.map((member, place) => {
       const turn = rollout.turns[member]
-      const own = known.get(member)?.rollout
-      return { member, batch: index + 1, isFirst: place === 0, isUnderWay: UNDER_WAY.includes(turn.state),
-        state: turn.state, cells: cellsOf(turn, { times: times.get(member) ?? {}, isNext: index === current }),
-        own: own && UNDER_WAY.includes(turn.state) && own.id === turn.rollout ? own : null,
-        isSilent: known.get(member)?.isSilent ?? false,
+      const { turnOf, rollout: own = null, isSilent = false } = known.get(member) ?? {}
+      return { member, batch: index + 1, isFirst: place === 0, isUnderWay: isUnderWay(turn), state: turn.state,
+        cells: cellsOf(turn, { times: times.get(member) ?? {}, isNext: index === current }),
+        own: isUnderWay(turn) && turnOf === rollout.uid ? own : null, isSilent,
         releases: turn.to !== null && turn.from !== turn.to ? `${turn.from ?? '?'} → ${turn.to}` : turn.from,
-        reason: turn.reason, isLate: turn.isLate }
+        reason: turn.reason, hasCrashed: turn.crash !== null, isLate: turn.isLate }
     })
   )
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { integerParam, parseFields } from '../api/input.ts'
 import { fleetOf, type FleetDeck } from './api.ts'
 import { marksOf } from './api-builds.ts'
+import { STATES } from './document.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
 import { selectMembers, HEALTHS, healthOf, isIll, isSilent, labelsOf, linkTo, toMemberRow, toneOf, totalsOf,
   usualVersionOf } from './page-members.ts'
@@ -127,7 +128,7 @@ function troublesOf (members: Marked[], toRow: (member: Marked) => ReturnType<ty
 /** @returns why no rollout can start now */
 export function blockedReason ({ nats, rollout }: Pick<FleetStatus, 'nats' | 'rollout'>): string | null {
   if (!nats.isConnected) return 'The fleet is out of reach.'
-  if (rollout && ['running', 'paused', 'rolling-back'].includes(rollout.state)) {
+  if (rollout && !STATES[rollout.state].done) {
     return `Rollout ${rollout.id} of the fleet is ${rollout.state.replace('-', ' ')}. Only one can run at a time.`
   }
   return null

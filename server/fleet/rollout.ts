@@ -1,5 +1,6 @@
 import { DeckError } from '../errors.ts'
-import { nextState, STATES, type FleetRollout, type Moment, type Move, type Turn } from './document.ts'
+import { crashText, isHeldByCrash, isUnderWay, nextState, owesReturn, STATES, type Crash, type FleetRollout,
+  type Moment, type Move, type Turn } from './document.ts'
 
 /**
  * A rollout of one app over hosts is one document, changed by compare-and-set alone. Each change here is a function
@@ -12,7 +13,7 @@ const MAX_MOMENTS = 200
 const MAX_REASON_CHARS = 500
 
 const PENDING: Readonly<Turn> = Object.freeze({ state: 'pending', boot: null, rollout: null, from: null, to: null,
-  startedAt: null, finishedAt: null, reason: null, isLate: false })
+  startedAt: null, finishedAt: null, reason: null, crash: null, isLate: false })
 
 /**
  * `silent`: members that it does not wait for, though they may still be in a turn of the rollout before.
@@ -105,13 +106,18 @@ export function finishTurn (rollout: FleetRollout, member: string,
     to?: string | null, reason?: string | null }): FleetRollout
 {
   const { state: before } = rollout.turns[member]
-  const isOver = !isUnderWay(rollout.turns[member]) || STATES[rollout.state].done
+  const isOver = !isUnderWay(rollout.turns[member]) || isSettled(rollout)
   const ended = endTurns(rollout, [member], { at, ...result, isLate: isOver && !isHeldByAnother(rollout, member) })
   // A deploy that fails while all roll back leaves its member on the old release, so nothing is lost.
   const isOnItsWay = rollout.state === 'rolling-back' && before === 'running'
   return result.state !== 'failed' || isOver || isOnItsWay
     ? settleRollout(ended, at)
     : stopFor(ended, member, { at, reason: result.reason })
+}
+
+/** Whatever fails now changes nothing, unless nothing has failed yet. */
+function isSettled (rollout: FleetRollout) {
+  return STATES[rollout.state].done && !isHeldByCrash(rollout)
 }
 
 /** Another member failed, so nobody has given this turn up. */
@@ -128,9 +134,22 @@ export function undoTurn (rollout: FleetRollout, member: string,
   { at, reason }: { at: string, reason: string }): FleetRollout
 {
   const undone = endTurns(rollout, [member], { at, state: 'failed', reason })
-  return STATES[rollout.state].done || rollout.state === 'rolling-back'
+  return isSettled(rollout) || rollout.state === 'rolling-back'
     ? settleRollout(undone, at)
     : stopFor(undone, member, { at, reason })
+}
+
+/**
+ * The new release of a finished member has crashed as no earlier one had. Its host serves on, so a person decides whether
+ * the others get that release too; nobody is asked twice about one fault.
+ */
+export function noteCrash (rollout: FleetRollout, member: string,
+  { at, crash }: { at: string, crash: Crash }): FleetRollout
+{
+  const isKnown = Object.values(rollout.turns).some((turn) => turn.crash?.fingerprint === crash.fingerprint)
+  const noted = addMoments(withTurns(rollout, [member], { crash }), { at, type: 'turn-crashed', member,
+    message: crash.text })
+  return isKnown ? noted : holdRollout(noted, { at, reason: crashText(member, noted.turns[member]), member })
 }
 
 /** After a failure the rollout is held or rolls back, as `onFailure` says. */
@@ -183,15 +202,6 @@ function skipPendingTurns (rollout: FleetRollout): FleetRollout {
   return withTurns(rollout, Object.keys(rollout.turns).filter((member) => rollout.turns[member].state === 'pending'), {
     state: 'skipped'
   })
-}
-
-/** Tells whether this member has to roll back when all do */
-export function owesReturn ({ kind }: FleetRollout, { state }: Turn): boolean {
-  return kind !== 'restart' && state === 'succeeded'
-}
-
-export function isUnderWay ({ state }: Turn) {
-  return state === 'running' || state === 'reverting'
 }
 
 function endTurns (rollout: FleetRollout, members: string[],

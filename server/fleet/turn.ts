@@ -1,6 +1,5 @@
 import { formatExactDuration } from '../../public/format.ts'
-import type { FleetRollout, Turn } from './document.ts'
-import { isUnderWay, owesReturn } from './rollout.ts'
+import { isUnderWay, owesReturn, type FleetRollout, type Turn } from './document.ts'
 
 /** Durations that one member has measured by its own monotonic clock. The clocks of hosts are never compared. */
 type Seen = {

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { PLACE } from '../config/line-place.ts'
-import { NO_HOSTS } from '../api/ask.ts'
+import { missingIn, NO_HOSTS } from '../api/ask.ts'
 import { parseFields, textParam } from '../api/input.ts'
 import { MAX_JOINED_LINES, type JoinedLine, type JoinedLines, type Whose } from './api-joined.ts'
 import { lineFilters, SELECTION, type Query } from './api-lines.ts'
-import { levelsOf, lineMaker, queryOf, viewOf, withListsJoined, withoutLines, type View } from './page.ts'
+import { DOWNLOAD_LINES, fileLinks, fileText, levelsOf, lineMaker, queryOf, viewOf, wantedOf, withListsJoined,
+  withoutLines, type FileType, type View } from './page.ts'
 
 /**
  * The page of the logs for several hosts or apps: the newest lines, all or those that are searched for; older ones; or
@@ -18,7 +19,7 @@ type Texts = Partial<
  * `field`: that chooses them; `poll`: where the browser asks for what is new; `urlOn`: a page of one of them; null:
  * nobody knows where it is
  */
-type Kind = { whose: Whose, field: z.ZodType, poll: string,
+export type Kind = { whose: Whose, field: z.ZodType, poll: string,
   find: (query: Query & { member?: string, app?: string[] }) => Promise<JoinedLines>,
   urlOn: (name: string, path: string) => string | null }
 
@@ -26,22 +27,16 @@ const PATH = '/logs'
 /** Names a line of several hosts or apps: whose it is, and its place there. */
 const LINE_NAME = new RegExp(`^[\\w.-]{1,100}:${PLACE.source.slice(1)}`)
 
-export async function joinedLogsModel (kind: Kind, { now, ...asked }: { params: URLSearchParams, now: () => number }) {
+type Asked = { params: URLSearchParams, now: () => number }
+
+export async function joinedLogsModel (kind: Kind, { now, ...asked }: Asked) {
   const params = withListsJoined(asked.params)
   const { whose } = kind
   const nameOf = (line: JoinedLine) => `${line[whose]}:${line.place}`
   try {
-    const { texts: given, values: { line: mark, ...values } } = parseFields(
-      z.object({ [whose]: kind.field, ...SELECTION, ...lineFilters(now),
-        line: textParam('a line of several', LINE_NAME) }),
-      params
-    )
+    const { texts: given, values: { line: mark, ...values } } = parseSelection(kind, params, now)
     const texts: Texts = given
-    const { around } = values
-    // What was searched for is marked around a line, and is the way back. A range is refused there, as on the page of
-    // one deck.
-    const wanted = around === undefined ? values : { ...values, q: undefined, level: undefined }
-    const { items, next, hosts } = await kind.find({ ...wanted, lines: MAX_JOINED_LINES })
+    const { items, next, hosts } = await kind.find({ ...wantedOf(values), lines: MAX_JOINED_LINES })
     const view = viewOf(values)
     const toShown = lineMaker(texts)
     const lines = items.map((item) => ({ ...toShown(item, { isMark: nameOf(item) === mark }), whose: item[whose],
@@ -61,6 +56,33 @@ export async function joinedLogsModel (kind: Kind, { now, ...asked }: { params: 
   }
 }
 
+/**
+ * The selected lines as a file, as on the page of one deck. Text says first who is left out.
+ * @throws {DeckError} invalid-query, not-found, no-fleet, fleet-away
+ */
+export async function joinedLogsFile (kind: Kind, { params, now, type }: Asked & { type: FileType }): Promise<string> {
+  const { line: _, ...values } = parseSelection(kind, withListsJoined(params), now).values
+  let { cursor } = values
+  let items: JoinedLine[] = []
+  const left: Set<string> = new Set()
+  do {
+    const page = await kind.find({ ...wantedOf(values), cursor, lines: MAX_JOINED_LINES })
+    items = [...page.items, ...items]
+    for (const name of missingIn(page.hosts)) left.add(name)
+    cursor = page.next ?? undefined
+  } while (cursor !== undefined && items.length + MAX_JOINED_LINES <= DOWNLOAD_LINES)
+  const heading = type === 'text' && left.size > 0 ? `# left out: ${[...left].join(', ')}\n` : ''
+  return heading + fileText(items, type)
+}
+
+/** @throws {DeckError} invalid-query */
+function parseSelection ({ whose, field }: Kind, params: URLSearchParams, now: () => number) {
+  return parseFields(
+    z.object({ [whose]: field, ...SELECTION, ...lineFilters(now), line: textParam('a line of several', LINE_NAME) }),
+    params
+  )
+}
+
 function linksOfMark ({ whose, urlOn }: Kind, line: JoinedLine, { q, level, ...texts }: Texts) {
   const name = String(line[whose])
   const there = urlOn(name, linkTo({ q, level, around: line.place }))
@@ -78,7 +100,7 @@ function linksOf ({ whose, poll }: Kind, texts: Texts, view: View,
   const { stream, q, level } = texts
   const chosen = { [whose]: texts[whose] }
   const query = queryOf({ ...texts, since: undefined })
-  return { text: null, ndjson: null, stream: null, since,
+  return { ...fileLinks(queryOf({ ...texts, line: undefined })), stream: null, since,
     poll: view === 'live' ? `${poll}${query}${query === '' ? '?' : '&'}` : null,
     all: `${PATH}${queryOf({ ...chosen, stream })}`,
     back: `${PATH}${

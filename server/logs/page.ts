@@ -8,11 +8,13 @@ import { DeckError } from '../errors.ts'
 import { toDeckError } from '../problem.ts'
 import { givenFilters } from '../events/page-filters.ts'
 import type { Deck, Entry, Query, Stream } from './api-lines.ts'
+import type { JoinedLine } from './api-joined.ts'
 
 /**
  * The first content of the page of the logs: the newest lines, all or those that are searched for, which continue live;
  * or older ones; or what is around a line or a time.
  */
+export type FileType = 'text' | 'ndjson'
 export type View = 'live' | 'older' | 'around'
 /** as in the URL */
 type Texts = Partial<Record<'slot' | 'stream' | 'q' | 'level' | 'since' | 'until' | 'around' | 'cursor', string>>
@@ -27,7 +29,7 @@ export type Line = Omit<ReturnType<typeof shownLine>, 'raw'> & { slot: number, s
 
 const PATH = '/logs'
 const SHOWN_LINES = 200
-const DOWNLOAD_LINES = 1000
+export const DOWNLOAD_LINES = 1000
 /** How often a search for a file goes on where it stopped; each time it looks for 4 s. */
 const MAX_SEARCHES = 15
 /** Filters by level, as they are called on the page. */
@@ -75,17 +77,26 @@ export function withoutLines (error: unknown, params: URLSearchParams) {
  * @throws {import('../errors.ts').DeckError} `invalid-query`, `not-found`, `rate-limited`, `timed-out`
  */
 export async function logsFile (
-  { deck, params, now, type }: { deck: Deck, params: URLSearchParams, now: () => number, type: 'text' | 'ndjson' }
+  { deck, params, now, type }: { deck: Deck, params: URLSearchParams, now: () => number, type: FileType }
 ): Promise<string> {
   const { values } = parseLogQuery(withListsJoined(params), now)
   const entries = isSearch(values)
     ? await findForFile(deck, wantedOf(values))
     : mergeByTime((await lastLines(deck, { ...values, lines: DOWNLOAD_LINES })).map((page) => page.entries))
-  if (type === 'ndjson') return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
-  const isOne = values.slot !== undefined && values.stream !== undefined
-  return entries.map(({ slot, stream, text, arrivedAt }) =>
-    isOne ? `${text}\n` : `${arrivedAt ?? '-'} ${slot} ${stream} | ${text}\n`
-  ).join('')
+  if (type === 'text' && values.slot !== undefined && values.stream !== undefined)
+    return entries.map(({ text }) => `${text}\n`).join('')
+  return fileText(entries, type)
+}
+
+/** @returns as text each line begins with its time, whose it is, of several, and its log */
+export function fileText (entries: readonly JoinedLine[], type: FileType): string {
+  return entries.map((entry) => {
+    if (type === 'ndjson') return `${JSON.stringify(entry)}\n`
+    const { slot, stream, text, arrivedAt, member, app } = entry
+    return `${
+      [arrivedAt ?? '-', member ?? app, slot, stream].filter((each) => each !== undefined).join(' ')
+    } | ${text}\n`
+  }).join('')
 }
 
 /**
@@ -125,8 +136,8 @@ export function viewOf ({ around, until, cursor }: Pick<Query, 'around' | 'until
 }
 
 /** Around a line there are all others; what was searched for is marked in them, and is the way back. */
-function wantedOf ({ q, level, ...others }: Query): Query {
-  return others.around === undefined ? { q, level, ...others } : others
+export function wantedOf<Q extends Query> (query: Q): Q {
+  return query.around === undefined ? query : { ...query, q: undefined, level: undefined }
 }
 
 async function newestLines (deck: Deck, query: Query, texts: Texts) {
@@ -200,7 +211,7 @@ function linksOf (texts: Texts, view: View, { lines, next }: { lines: Line[], ne
   const query = queryOf(texts)
   const last = lines.findLast(({ at }) => at !== null)?.at
   const selection = queryOf({ slot, stream })
-  return { text: `/logs.txt${query}`, ndjson: `/logs.ndjson${query}`, poll: null,
+  return { ...fileLinks(query), poll: null,
     stream: view === 'live' ? `/api/v1/logs/stream${selection}${selection ? '&' : '?'}` : null,
     all: `${PATH}${selection}`,
     back: `${PATH}${queryOf(view === 'around' ? { q, level } : { ...texts, until: undefined, cursor: undefined })}`,
@@ -208,6 +219,11 @@ function linksOf (texts: Texts, view: View, { lines, next }: { lines: Line[], ne
       ? null
       : `${PATH}${queryOf(view === 'around' ? { slot, stream, cursor: next } : { ...texts, cursor: next })}`,
     later: view === 'around' && last ? `${PATH}${queryOf({ slot, stream, around: last })}` : null }
+}
+
+/** `query`: as queryOf() makes it */
+export function fileLinks (query: string): Record<FileType, string> {
+  return { text: `/logs.txt${query}`, ndjson: `/logs.ndjson${query}` }
 }
 
 /** @returns empty, or with its question mark */

@@ -11,6 +11,7 @@ import type { KeptRelease, Setting } from '../api/shapes.ts'
 import type { CrashGroup, CrashGroupInFull } from '../crashes/api.ts'
 import type { Diagnostics } from '../diagnostics/api.ts'
 import type { Event } from '../events/api.ts'
+import { progressOf, progressText } from '../fleet/progress.ts'
 import type { Fleet } from '../fleet/api-answers.ts'
 import type { HotFunctions } from '../diagnostics/api-hot-functions.ts'
 import type { Entry } from '../logs/api-lines.ts'
@@ -397,9 +398,9 @@ export function fleetStory ({ members, rollout }: Fleet): Told {
           clip(health.text), mark && mark.label, ...runningParts({ ...app, ...vitals }),
           !isOwn && accept === 'nothing' && 'lets nobody ask']), { max: MAX_ROWS }),
       rollout &&
-      `The newest rollout of the fleet, ${rollout.id}: ${rollout.kind}, ${rollout.state}${
-        rollout.reason ? `: ${clip(rollout.reason)}` : ''
-      }.`])
+      `The newest rollout of the fleet, ${rollout.id}: ${rollout.kind}, ${rollout.state}, ${
+        progressText(rollout.state, progressOf(rollout))
+      }${rollout.reason ? `: ${clip(rollout.reason)}` : ''}.`])
   }
 }
 

@@ -58,7 +58,7 @@ test('the page has hosts by apps, the sick first, with a way to each', async (t)
   assert.match(text, /<h1[^>]*>1 host silent, 1 app not well, 1 behind<\/h1>/)
   for (const href of ['/apps/shop/fleet', '/apps/shop/fleet/rollouts/7', '/apps/mail/fleet/members/web-2',
     'https://web-3.example.com']) assert.ok(text.includes(`href="${href}"`), href)
-  assert.match(text, /restart running, 0 of 2/)
+  assert.match(text, /restart running, 0 of 2 done/)
   assert.match(text, /host-fleet-why">No worker is ready/)
   assert.match(text,
     /<a href="#host-web-3">web-3 has been silent for 1 min 30 s\. When last heard, it ran search r3 \(4 of 4 workers ready\)<\/a>/)

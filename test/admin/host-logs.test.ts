@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { appendFileSync, utimesSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
 import { liveFile } from '../../server/logs/log-files.ts'
-import { startHostAdmin, type HostAdmin } from '../support/admin.ts'
+import { rawRequest, startHostAdmin, type HostAdmin } from '../support/admin.ts'
 
 const at = (second: number) => new Date(Date.parse('2026-01-01T00:00:00.000Z') + second * 1000).toISOString()
 
@@ -40,6 +40,12 @@ test('lines of several apps come as one, by time, each with its app: of all that
   const { body: { items, next } } = await host.api('get', '/api/v1/host/logs?lines=2').expect(200)
   assert.deepEqual([items.map(({ text }) => text), await textsOf(`?lines=2&cursor=${next}`)], [['ERROR req-7 failed',
     'idle'], ['mail sent for req-7', 'search indexed']])
+
+  const file = await rawRequest(host, { path: '/logs.txt?app=mail,shop&q=req-7',
+    headers: { cookie: await host.signIn(), accept: 'text/plain' } })
+  assert.match(String(file.headers['content-disposition']), /clusterdeck-logs\.txt/)
+  assert.deepEqual(file.text.trimEnd().split('\n'), [`${at(0)} shop 1 stdout | cart of req-7`,
+    `${at(1)} mail 1 stdout | sent for req-7`, `${at(3)} shop 1 stdout | ERROR req-7 failed`])
 
   host.apps.closeApp('mail')
   assert.deepEqual(await textsOf('?q=req-7'), ['shop cart of req-7', 'shop ERROR req-7 failed'])

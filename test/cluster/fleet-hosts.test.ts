@@ -98,6 +98,6 @@ test('a host without the app, and one where it is stopped, take no part; each ho
     cwd: '/' })
   assert.match(deployed.stderr, /only: expected labels of an online member, received zone=b/)
   const restart = await runCliHere(['fleet', 'restart', '--app', 'mail', '--wait'], { env, cwd: '/' })
-  assert.deepEqual([restart.code, restart.stdout], [0, 'rollout 1 of the fleet (restart) succeeded: 3 of 3\n'],
+  assert.deepEqual([restart.code, restart.stdout], [0, 'rollout 1 of the fleet (restart) succeeded: 3 of 3 done\n'],
     restart.stderr)
 })

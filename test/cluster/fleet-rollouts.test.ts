@@ -221,3 +221,34 @@ setInterval(() => { if (existsSync(${JSON.stringify(fault)})) throw new Error('t
       'succeeded', 'pending'])
   }
 )
+
+test(
+  'a crash that only the new release has holds the rollout before the next host, and whoever resumes it is not held by it again',
+  { skip: skip || rareOnly },
+  async (t) => {
+    const nats = await startNats(t)
+    const [first, second] = await startFleet(t, ['web-1', 'web-2'], { servers: nats.url, flags: PINNED })
+    const fault = path.join(tempFolder(), 'fault')
+    const faulty = `import { existsSync, rmSync } from 'node:fs'
+import http from 'node:http'
+http.createServer((request, response) => response.end('faulty')).listen(0)
+setInterval(() => {
+  if (!existsSync(${JSON.stringify(fault)})) return
+  rmSync(${JSON.stringify(fault)}, { force: true })
+  throw new Error('no price for "lamp"')
+}, 20)
+`
+    for (const { appFolder } of [first, second]) writeFileSync(path.join(appFolder, 'app.js'), faulty)
+    const { body } = await second.api('/fleet/rollout', { method: 'POST', body: '{"kind":"deploy","pauseMs":3600000}' })
+    await second.untilFleet(({ rollout }) => rollout.id === body.id && rollout.turns['web-1'].state === 'succeeded',
+      'the first turn')
+    writeFileSync(fault, '')
+    const { rollout: held } = await second.untilFleet(({ rollout }) => rollout.state === 'held',
+      'the rollout to be held')
+    assert.match(held.reason, /^web-1: new crash in r2: Error: no price for "lamp"/)
+    const { group } = held.turns['web-1'].crash
+    assert.equal((await first.api(`/crashes/${group}`)).body.id, group)
+    assert.deepEqual([held.turns['web-1'].state, held.turns['web-2'].state], ['succeeded', 'pending'])
+    assert.equal((await second.api('/fleet/rollout/resume', { method: 'POST' })).body.state, 'running')
+  }
+)

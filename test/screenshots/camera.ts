@@ -97,7 +97,7 @@ async function takeForReadme (page: WatchedPage, folder: string) {
   await page.setViewportSize({ width: README_WIDTH, height: 900 })
   // It shows a deck whose hosts all answer.
   await page.evaluate(() =>
-    document.querySelectorAll('#silent-hosts, #silent-count').forEach((element) => element.remove())
+    document.querySelectorAll('#silent-hosts, #silent-count, #fleet-turn').forEach((element) => element.remove())
   )
   for (const theme of THEMES) {
     await page.lookAs(theme)

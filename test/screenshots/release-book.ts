@@ -110,7 +110,8 @@ export function placeOf (release: string) {
   return `${HOME}/.clusterdeck/releases/${release}`
 }
 
-function hashOf ({ subject }: Pick<Commit, 'subject'>) {
+/** Of its commit, as git prints it. */
+export function hashOf ({ subject }: Pick<Commit, 'subject'>) {
   return createHash('sha1').update(subject).digest('hex')
 }
 

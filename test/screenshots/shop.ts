@@ -48,7 +48,7 @@ async function open (owner: TestOwner, shop: Admin,
     clock: ReturnType<typeof createClock> })
 {
   const life = await tellStory(shop, users, telling)
-  shop.deck.fleet = fleetOf(shop)
+  shop.deck.fleet = fleetOf(shop, { isDeploying: !telling.ending })
   const timer = setInterval(() => void life.goTo(Date.now()), 1000)
   owner.after(() => clearInterval(timer))
   return life

@@ -20,7 +20,7 @@ export type Ending = (life: Life, end: number) => void
 type Users = Pick<Site, 'tokenFor' | 'signInBy'>
 
 const DAYS = 6
-const COMMITS: Record<string, Commit> = {
+export const COMMITS: Record<string, Commit> = {
   r2: { subject: 'Remember the last address', author: 'Grace', files: ['lib/address.js', 'routes/checkout.js'] },
   r3: { subject: 'Sum the cart once', author: 'Grace', files: ['lib/cart.js', 'routes/checkout.js'] },
   r4: { subject: 'Sum empty carts, too', author: 'Grace', files: ['lib/cart.js', 'test/cart.test.js'] },
@@ -30,6 +30,8 @@ const COMMITS: Record<string, Commit> = {
     files: ['lib/report.js', 'lib/report-thread.js'] },
   r7: { subject: 'Read prices from the settings', author: 'Grace', files: ['lib/price.js', 'settings.json'] }
 }
+/** of r7 */
+export const SEVENTH_NOTE = 'prices by file'
 const CANARY = { canary: { workers: 1, durationMs: MINUTE_MS } }
 export const OF_EMPTY_CART = { errorName: 'TypeError',
   errorMessage: 'Cannot read properties of undefined (reading \'total\')',
@@ -129,7 +131,7 @@ export async function tellStory (admin: Admin, users: Users,
   life.plan(ago(6.8), () => {
     for (const { id } of deck.notices.list()) deck.notices.acknowledge(id, 'ada')
   })
-  life.plan(ago(2.2), () => deploy(life, 'r6', 'ada', 'reports beside requests', CANARY))
+  life.plan(ago(2.2), () => deploy(life, 'r6', 'ada', 'reports beside requests (rollout 6 of the fleet)', CANARY))
   life.plan(ago(1.6), () => deck.crashes.act(2, 'resolve', 'ada'))
   planJobs(admin, life, { from, end })
   ending(life, end)
@@ -144,7 +146,7 @@ function deploy (life: Life, id: string, actor: string, note: string, strategy =
 }
 
 export function deploySeventh (life: Life, strategy = {}) {
-  deploy(life, 'r7', 'grace', 'prices by file', strategy)
+  deploy(life, 'r7', 'grace', SEVENTH_NOTE, strategy)
 }
 
 function diesAtLoad (of: typeof OF_DATABASE) {

@@ -92,6 +92,14 @@ export function createFleet ({ members, loses = () => false }: { members: string
       give(host, { type: 'undone', release, reason: 'crashes again and again' })
     },
 
+    /** What it has deployed has a fault that no release had before. */
+    fault (member: string, fingerprint: string) {
+      const host = get(member)
+      if (host.isStopped) return
+      give(host, { type: 'crashed', release: host.release,
+        crash: { group: 1, fingerprint, text: `Error: ${fingerprint}` } })
+    },
+
     /** Its master and its keeper are gone at once, and come back: the workers' rollout ends with them. */
     crash (member: string) {
       const host = get(member)

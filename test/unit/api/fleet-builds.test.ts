@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { marksOf } from '../../../server/fleet/api-builds.ts'
-import { afterTurnsOf, aMember, aRollout, failedTurnOf } from '../../support/fake-fleet.ts'
+import { holdRollout, steerRollout } from '../../../server/fleet/rollout.ts'
+import { afterTurnsOf, aMember, aRollout, failedTurnOf, inTurnOf } from '../../support/fake-fleet.ts'
 import type { FleetRollout } from '../../../server/fleet/document.ts'
 import type { Member } from '../../../server/fleet/presence.ts'
+
+const BY = { at: '2026-01-01T12:10:00.000Z', actor: 'ada' }
 
 const running = (member: string, version: string | null, commit: string | null = null, fields: Partial<Member> = {}) =>
   aMember({ member, code: { version, commit }, ...fields })
@@ -30,11 +33,22 @@ test('of commits of one version those count that most have, and where as many ha
 test('what the last rollout of the fleet has left is what all should have, also after a way back', () => {
   const members = [running('a', '1.5.0'), running('b', '1.4.0'), running('c', '1.4.0')]
   const rollout = aRollout(['a', 'b', 'c'])
-  assert.deepEqual(labels(members, afterTurnsOf(rollout, 'a')), { b: 'Behind', c: 'Behind' })
+  assert.deepEqual(labels(members, { ...afterTurnsOf(rollout, 'a'), state: 'held' }), { b: 'Behind', c: 'Behind' })
   const back: FleetRollout = { ...afterTurnsOf(rollout, 'a'), state: 'rolled-back',
     turns: { a: { ...rollout.turns.a, state: 'succeeded' }, b: { ...rollout.turns.b, state: 'reverted' },
       c: { ...rollout.turns.c, state: 'skipped' } } }
   assert.deepEqual(labels(members, back), { a: 'Ahead' })
+})
+
+test('whoever a rollout is about to reach waits and is not behind, forward and back; one that is held reaches nobody', () => {
+  const members = [running('a', '1.5.0'), running('b', '1.4.0'), running('c', '1.4.0'), running('d', '1.4.0')]
+  const deploying = inTurnOf(afterTurnsOf(aRollout(['a', 'b', 'c'], { absent: ['d'] }), 'a'), 'b')
+  assert.deepEqual(labels(members, deploying), { b: 'In its turn', c: 'Waiting', d: 'Behind' })
+  const paused = steerRollout(deploying, 'pause', BY)
+  assert.deepEqual(labels(members, paused), { b: 'In its turn', c: 'Waiting', d: 'Behind' })
+  assert.deepEqual(labels(members, holdRollout(deploying, { ...BY, reason: 'late' })), { b: 'Behind', c: 'Behind',
+    d: 'Behind' })
+  assert.deepEqual(labels(members, steerRollout(paused, 'abort', BY)), { a: 'Waiting', b: 'In its turn' })
 })
 
 test('where the version says nothing, whoever the rollout has not reached is behind until it deploys by itself', () => {

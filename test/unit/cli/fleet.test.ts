@@ -71,7 +71,7 @@ test('a pause has come to its end once nobody is in a turn', async () => {
     fake({ api, options: { wait: true }, print: (line: string) => lines.push(line), tell () {}, timeoutMs: 60_000 }),
     'pause'
   )
-  assert.deepEqual(lines, ['rollout 7 of the fleet (deploy) paused: 1 of 2'])
+  assert.deepEqual(lines, ['rollout 7 of the fleet (deploy) paused: 1 of 2 done'])
 })
 
 test('whose turn did not last is told of a rollout that has succeeded', async () => {
@@ -92,7 +92,9 @@ test('whose turn did not last is told of a rollout that has succeeded', async ()
   )
   assert.ok(lines.includes('outbox    1 event waits'))
   assert.ok(
-    lines.includes('rollout   rollout 7 of the fleet (deploy) succeeded: 1 of 2; web-2: r2 crashes again and again'),
+    lines.includes(
+      'rollout   rollout 7 of the fleet (deploy) succeeded: 1 of 2 done; web-2: r2 crashes again and again'
+    ),
     lines.join('\n')
   )
 })

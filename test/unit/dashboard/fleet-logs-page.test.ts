@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createFleetTail } from '../../../public/fleet-tail.ts'
-import { fleetLogsModel } from '../../../server/fleet/page-logs.ts'
+import { fleetLogsFile, fleetLogsModel } from '../../../server/fleet/page-logs.ts'
 import { aMember, createFakeFleet } from '../../support/fake-fleet.ts'
 import { fake } from '../../support/fake.ts'
 
@@ -57,6 +57,34 @@ test('the logs of the fleet name each host and who is left out; a line leads to 
       ?.status,
     409
   )
+})
+
+test('the lines of all hosts are a file too, in the order of their times, each with its host, and text says who is left out', async () => {
+  const members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' }),
+    aMember({ member: 'web-3', isSilent: true })]
+  const asked: string[] = []
+  const fleet = createFakeFleet({ members, answer (member, { path }) {
+    const query = new URLSearchParams(path.split('?')[1])
+    asked.push(String(query.get('until')))
+    const until = Date.parse(String(query.get('until')))
+    const all = Array.from({ length: 300 }, (_, n) => lineOf(2 * n + Number(member.at(-1)), `${member} ${n}`, `1o${n}`))
+    const found = all.filter(({ arrivedAt }) => Date.parse(arrivedAt) < until).slice(-Number(query.get('lines')))
+    return { status: 200, body: { items: found, next: found[0] === all[0] ? null : 'more' } }
+  } })
+  const fileOf = (type: 'text' | 'ndjson', query: string = 'member=*') =>
+    fleetLogsFile({ deck: fake({ fleet }), params: new URLSearchParams(query), now: () => NOW, type })
+  const [heading, ...lines] = (await fileOf('text')).trimEnd().split('\n')
+  assert.equal(heading, '# left out: web-3')
+  assert.deepEqual(lines.slice(0, 2), ['2026-01-01T00:00:01.000Z web-1 1 stdout | web-1 0',
+    '2026-01-01T00:00:02.000Z web-2 1 stdout | web-2 0'])
+  assert.deepEqual([lines.length, lines.toSorted()], [600, lines])
+  assert.ok(asked.length >= 6, 'older ones were asked for')
+  const [first] = (await fileOf('ndjson', 'member=web-2')).split('\n')
+  assert.deepEqual(JSON.parse(first), { member: 'web-2', ...lineOf(2, 'web-2 0', '1o0') })
+  const model = await fleetLogsModel({ deck: fake({ fleet }), params: new URLSearchParams('member=*&q=0'),
+    now: () => NOW })
+  assert.deepEqual([model.links?.text, model.links?.ndjson], ['/logs.txt?member=*&q=0', '/logs.ndjson?member=*&q=0'])
+  assert.match(String(model.links?.older), /^\/logs\?member=\*&q=0&cursor=2026-/)
 })
 
 test('the tail of a fleet shows each line once, asks for a little more than it has whatever the clock of a host says, and says who fell silent', async () => {

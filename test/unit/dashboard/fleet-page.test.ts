@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createObservations } from '../../../server/fleet/page-observations.ts'
+import { ownTurn } from '../../../server/fleet/page-own-turn.ts'
+import { holdRollout } from '../../../server/fleet/rollout.ts'
 import { fleetModel, followFleet } from '../../../server/fleet/page.ts'
 import { fleetMemberModel } from '../../../server/fleet/page-member.ts'
 import { followFleetRollout, fleetRolloutModel } from '../../../server/fleet/page-rollout.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet, failedTurnOf, inTurnOf } from '../../support/fake-fleet.ts'
 import { fake } from '../../support/fake.ts'
-import type { Member } from '../../../server/fleet/presence.ts'
+import type { FleetRollout } from '../../../server/fleet/document.ts'
 import type { Powers } from '../../../server/dashboard/powers.ts'
 import type { Seen } from '../../support/event-log.ts'
 
@@ -104,21 +106,16 @@ test('a rollout is shown at once, and members once a second', () => {
   assert.equal(look()?.fragments.length, 7)
 })
 
-test('a line of requests ends at the present, forgets what is old, and a silent member has been heard at one moment', () => {
+test('a silent member has been heard at one moment', () => {
   const memory = createObservations({ past: async () => [] })
-  const at = (seconds: number, fields: Partial<Member>) =>
-    memory.note([aMember({ member: 'a', ...fields })], NOW + seconds * 1000)
-  at(0, { vitals: { requestsPerSecond: 10, latencyP99Ms: null } })
-  at(290, { vitals: { requestsPerSecond: 5, latencyP99Ms: null } })
-  assert.equal(memory.pointsOf('a'), '0,2 120,16')
-  at(300, { vitals: { requestsPerSecond: null, latencyP99Ms: null } })
-  assert.equal(memory.pointsOf('a'), '116,2')
-  at(310, { isSilent: true, ageMs: 10_000 })
+  const at = (seconds: number, ageMs: number) =>
+    memory.note([aMember({ member: 'a', isSilent: true, ageMs })], NOW + seconds * 1000)
+  at(310, 10_000)
   const heard = memory.heardAt('a')
-  at(311, { isSilent: true, ageMs: 10_700 })
+  at(311, 10_700)
   assert.equal(memory.heardAt('a'), heard)
-  memory.note([], NOW + 320_000)
-  assert.equal(memory.pointsOf('a'), '')
+  at(320, 1000)
+  assert.notEqual(memory.heardAt('a'), heard)
 })
 
 test('a deck that is alone says what a fleet is', async () => {
@@ -166,4 +163,20 @@ test('one rollout stands still once it is over, and whoever names none that is k
   await assert.rejects(fleetMemberModel({ ...asked, id: 'nobody' }), { code: 'not-found' })
   fleet.set({ nats: { ...fleet.status().nats, isConnected: false } })
   await assert.rejects(fleetRolloutModel({ ...asked, id: '9' }), { code: 'fleet-away' })
+})
+
+test('the overview of an app says how far a rollout of the fleet is, and where its own host is in it, until it is over', () => {
+  const rollout = inTurnOf(afterTurnsOf(aRollout(['c-3', 'd-4', 'a-1'], { note: 'prices' }), 'c-3'), 'd-4')
+  const seenBy = (member: string, shown: FleetRollout = rollout) =>
+    ownTurn(createFakeFleet({ members: [aMember({ member, isOwn: true }), ...MEMBERS], rollout: shown }))
+  assert.deepEqual(['a-1', 'd-4', 'c-3', 'b-2'].map((member) => seenBy(member)?.where), ['this host waits for its turn',
+    'this host is in its turn now', 'this host is done', 'this host is left out'])
+  const model = seenBy('a-1')
+  const html = render('partials/fleet-turn', { fleetTurn: model })
+  assert.match(html, /href="\/fleet">Rollout 7 of the fleet is running: this host waits for its turn</)
+  assert.match(html, /deploy by ada: 1 of 3 done.*“prices”/)
+  const held = holdRollout(rollout, { at: rollout.startedAt, reason: 'late' })
+  assert.deepEqual([seenBy('a-1', held)?.title, seenBy('a-1', held)?.tone], ['Rollout 7 of the fleet is held', 'bad'])
+  assert.equal(seenBy('a-1', afterTurnsOf(rollout, 'd-4', 'a-1')), null)
+  assert.match(render('partials/fleet-turn', { fleetTurn: ownTurn(null) }), /id="fleet-turn"[^>]* hidden>/)
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ROLLOUT_STATES, toFleetRollout, TURN_STATES, versionOf } from '../../../server/fleet/page-rollout-parts.ts'
 import { nextState, STATES, type FleetRollout } from '../../../server/fleet/document.ts'
-import { steerRollout, takeTurn, finishTurn } from '../../../server/fleet/rollout.ts'
+import { finishTurn, holdRollout, noteCrash, steerRollout, takeTurn } from '../../../server/fleet/rollout.ts'
 import { afterTurnsOf, aMember, aRollout, failedTurnOf, inTurnOf } from '../../support/fake-fleet.ts'
 
 const AT = '2026-01-01T12:30:00.000Z'
@@ -47,13 +47,15 @@ test('a host goes through the matrix from the left to the right, forward and bac
 })
 
 test('says how far it is, and how long each host took by its own clock', () => {
-  const view = toFleetRollout(inTurnOf(afterTurnsOf(aRollout(['a', 'b', 'c']), 'a'), 'b'), {
-    members: [aMember({ member: 'b', rollout: { id: 9, kind: 'deploy', state: 'rolling', replaced: 1, total: 2 } })]
-  })
-  assert.deepEqual(view.progress, { reached: 1, total: 3, word: 'done', failed: 0, underWay: 1 })
+  const own = { id: 9, kind: 'deploy', state: 'rolling', replaced: 1, total: 2 }
+  const rollout = inTurnOf(afterTurnsOf(aRollout(['a', 'b', 'c']), 'a'), 'b')
+  const view = toFleetRollout(rollout, { members: [aMember({ member: 'b', rollout: own })] })
+  assert.deepEqual(view.progress, { total: 3, done: 1, failed: 0, word: 'done' })
   assert.equal(view.rows[0].cells.at(-1)?.tookMs, 4200)
   // Another rollout of its own is not its turn.
   assert.equal(view.rows[1].own, null)
+  const inTurn = toFleetRollout(rollout, { members: [aMember({ member: 'b', rollout: own, turnOf: rollout.uid })] })
+  assert.equal(inTurn.rows[1].own, own)
 })
 
 test('of hundreds of hosts those are shown that matter now, in their order', () => {
@@ -71,4 +73,25 @@ test('each change of the document is another version', () => {
   const documents = [null, started, inTurnOf(started, 'a'), afterTurnsOf(started, 'a'),
     steerRollout(started, 'pause', BY)]
   assert.equal(new Set(documents.map(versionOf)).size, documents.length)
+})
+
+test('each new crash is shown once, with its hosts and a way to it, and what holds the rollout is not said twice', () => {
+  const crash = { group: 4, fingerprint: 'v1:lamp', text: 'RangeError: no price for "lamp"' }
+  const begun = afterTurnsOf(aRollout(['a', 'b', 'c']), 'a', 'b')
+  const held = noteCrash(begun, 'a', { at: AT, crash })
+  const both = noteCrash(steerRollout(held, 'resume', BY), 'b', { at: AT, crash: { ...crash, group: 9 } })
+  const viewOf = (rollout: FleetRollout, url: string | null) =>
+    toFleetRollout(rollout, { members: [aMember({ member: 'a', url })] })
+  const { reason, faults, controls } = viewOf(held, 'https://a.example.com/')
+  assert.deepEqual([reason, faults], [null, [{ release: 'r4', text: crash.text, hosts: 'a',
+    url: 'https://a.example.com/crashes/4' }]])
+  assert.deepEqual(controls.map(({ order }) => order), ['abort', 'resume'])
+  const resumed = viewOf(both, null)
+  assert.deepEqual([resumed.stateView.label, resumed.faults.map(({ hosts, url }) => [hosts, url])], ['running', [[
+    'a and b',
+    '/crashes?member=a'
+  ]]])
+  assert.deepEqual(resumed.rows.map(({ hasCrashed }) => hasCrashed), [true, true, false])
+  const late = holdRollout(both, { at: AT, reason: 'c is late' })
+  assert.deepEqual([viewOf(late, null).reason, viewOf(late, null).faults.length], ['c is late', 1])
 })

@@ -25,7 +25,8 @@ const step = fc.oneof({ weight: 10, arbitrary: fc.constant(['deliverToAll']) }, 
   arbitrary: fc.tuple(fc.constant('cut'), member, fc.boolean()) }, { weight: 1,
   arbitrary: fc.tuple(fc.constant('nats'), fc.boolean()) }, { weight: 1,
   arbitrary: fc.tuple(fc.constant('restore'), fc.integer({ min: 1, max: 12 })) }, { weight: 1,
-  arbitrary: fc.tuple(fc.constant('undo'), member) }, { weight: 3,
+  arbitrary: fc.tuple(fc.constant('undo'), member) }, { weight: 1,
+  arbitrary: fc.tuple(fc.constant('fault'), member, fc.constantFrom('lamp', 'cart')) }, { weight: 3,
   arbitrary: fc.tuple(fc.constant('pass'), fc.constantFrom(10, 3000, 60_000, 600_000)) }, { weight: 3,
   arbitrary: fc.tuple(fc.constant('operate'), fc.constantFrom('begin', 'begin', 'begin', 'pause', 'resume', 'abort'),
     options) })
@@ -137,6 +138,24 @@ a host whose new release did not last has failed after all, and the rest do not 
   go on; a is done; a goes back; go on  → held: failed, pending, pending, pending
                                       → why a: crashes again and again
                                       → begun a
+a new release with a fault that no earlier one had holds the rollout, and a person who goes on is not asked twice about one fault
+  go on; a is done; go on; go on      → running: succeeded, running, pending, pending
+  a has the fault lamp; go on         → held: succeeded, running, pending, pending
+                                      → why a: new crash in new: Error: lamp
+  b is done; resume; go on; go on     → running: succeeded, succeeded, running, pending
+  b has the fault lamp; go on         → running: succeeded, succeeded, running, pending
+  c has the fault lamp; c is done; go on; go on  → running: succeeded, succeeded, succeeded, running
+                                      → begun a b c d
+a fault of a release that was there before, or of a host that has not had its turn, holds nothing
+  go on; a has the fault lamp; b has the fault lamp; go on  → running: running, pending, pending, pending
+  a is done; go on; go on             → running: succeeded, running, pending, pending
+  a has the fault cart; go on         → held: succeeded, running, pending, pending
+what a host cannot tell of its fault, it tells once it is back
+  go on; a is done; go on; a is cut off; a has the fault lamp; go on  → running: succeeded, running, pending, pending
+  a is back; go on                    → held: succeeded, running, pending, pending
+a host whose new release crashed and then did not last has those go back that are done, with rollback
+  go on; a is done; go on; go on; b is done; b has the fault lamp; go on  → held: succeeded, succeeded, pending, pending
+  b goes back; calm                   → rolled-back: reverted, failed, skipped, skipped
 a host whose new release did not last has those go back that are done, with rollback
   go on; a is done; a goes back; go on  → rolled-back: failed, skipped, skipped, skipped
                                       → begun a`, {
@@ -146,7 +165,8 @@ a host whose new release did not last has those go back that are done, with roll
     'NAME is cut off': (fleet, name) => fleet.cut(name, true), 'NAME is back': (fleet, name) => fleet.cut(name, false),
     'NAME looks': (fleet, name) => fleet.look(name), 'NAME takes its turn': (fleet, name) => fleet.take(name),
     'NAME stops': (fleet, name) => fleet.stop(name), 'NAME crashes': (fleet, name) => fleet.crash(name),
-    'NAME goes back': (fleet, name) => fleet.undo(name), 'NAME has another release': (fleet, name) =>
+    'NAME goes back': (fleet, name) => fleet.undo(name), 'NAME has the fault FAULT': (fleet, name, fault) =>
+      fleet.fault(name, fault), 'NAME has another release': (fleet, name) =>
       Object.assign(fleet.hosts.get(name) ?? {}, { release: 'newer' }), 'MS ms': (fleet, ms) =>
       fleet.pass(Number(ms)), hear: (fleet) => fleet.deliverToAll(), 'COUNT writes are lost': (fleet, count) =>
       fleet.restore(Number(count)) },
