@@ -9,7 +9,7 @@ type Waiting = { actor: string, dueAt: string | null, onStarted: ((run: Run) => 
 export type Dues = Record<string, Due>
 
 /** A time that is noticed this late is told: the machine slept, its clock was set, or no master ran. */
-const LATE_AFTER_MS = 2 * 60_000
+export const LATE_AFTER_MS = 2 * 60_000
 /** So many missed times are counted. */
 const MAX_MISSED = 1000
 
@@ -65,7 +65,7 @@ export function createSchedule ({ configured, current, events, store, nextRun, n
     show (name: string) {
       const { cron = null, overlap, timeoutMs, timeZone = null } = jobs[name]
       return { name, cron, timeZone, overlap, timeoutMs, nextAt: paused.has(name) ? null : timetable.nextAt(name),
-        paused: paused.get(name) ?? null, isWaiting: waiting.has(name), running: runOf(name) }
+        paused: paused.get(name) ?? null, isWaiting: waiting.has(name) || postponed.has(name), running: runOf(name) }
     },
 
     /**
