@@ -51,14 +51,17 @@ export type TokenRegistry = {
   /** with all that was made by it; throws not-found, history-unavailable */
   revoke: (id: number, actor: string) => { token: StoredToken, made: StoredToken[] },
   revokedBy: (id: number) => { name: string, actor: string } | null,
-  noteUse: (id: number, from: string) => void,
+  /** `who`: by their token, or by a session of it */
+  noteUse: (who: Pick<Person, 'token' | 'name'>, from: string) => void,
+  /** of the token of the data folder, since this master has started */
+  lastUseByOwner: () => { at: number, from: string } | null,
   onRevoked: (listener: () => void) => () => void
 }
 export type WantedToken =
   & Pick<StoredToken, 'name' | 'role' | 'createdBy' | 'createdWith' | 'apps'>
   & { ttlMs: number, kind?: StoredToken['kind'] }
-/** how many browsers are signed in, by token */
-export type Sessions = { countByToken: () => Map<number, number> }
+/** how many browsers are signed in, by token; null: by that of the data folder */
+export type Sessions = { countByToken: () => Map<number | null, number> }
 
 /** Tokens for people and scripts, each with a name and a role. */
 export function tokenResources ({ tokens, sessions, history, events, now, apps = null }: {
@@ -169,7 +172,7 @@ export function tokensOf (person: Pick<Person, 'apps'>, all: StoredToken[]) {
 
 export function shownToken (
   { id, name, role, createdAt, createdBy, createdWith, expiresAt, kind, usedAt, usedFrom }: StoredToken,
-  { now, sessions }: { now: number, sessions: Map<number, number> }
+  { now, sessions }: { now: number, sessions: Map<number | null, number> }
 ) {
   return { id, name, role, createdAt: toIso(createdAt), createdBy, createdWith, expiresAt: toIso(expiresAt),
     isExpired: expiresAt <= now, kind, lastUsedAt: usedAt === null ? null : toIso(usedAt), lastUsedFrom: usedFrom,
