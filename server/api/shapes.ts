@@ -370,6 +370,8 @@ export const PREVIEW = z.strictObject({ kind: z.enum(['deploy', 'rollback']),
 
 const VALUE = z.unknown().describe('null: nothing is set, or the value is secret')
 const FROM = z.string().nullable().describe('the file, the variable or the flag')
+/** What a number of an option counts. */
+export const UNITS = ['ms', 'bytes', 'share', 'times'] as const
 const SOURCES = ['default', 'file', 'environment', 'flag', 'program'] as const
 
 export type Setting = z.infer<typeof SETTING>
@@ -387,7 +389,7 @@ export const SETTING = z.strictObject({
   default: z.unknown(),
   description: z.string(),
   expected: z.string(),
-  unit: z.enum(['ms', 'bytes']).nullable().describe('of a number'),
+  unit: z.enum(UNITS).nullable().describe('of a number; `share`: of 1, `times`: of another figure'),
   takesEffect: z.enum(['now', 'deploy', 'start']).describe(
     'when a change counts. `now`: at once, by PATCH /config; `deploy`: with the next deploy, which reads it again; `start`: with the next start of the master'
   ),
