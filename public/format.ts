@@ -31,7 +31,6 @@ export function formatAgo (ms: number): string {
 export const TICKS = Object.freeze({ since: formatDuration, until: (ms: number) => formatDuration(-ms),
   in: (ms: number) => ms > -1000 ? 'now' : `in ${formatDuration(-ms)}`, ago: formatAgo })
 
-/** @returns enough of it to know it again */
 export function formatCommit (commit: string): string {
   return commit.slice(0, 10)
 }

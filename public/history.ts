@@ -123,7 +123,6 @@ function showSelection () {
   describePart(dragged)
 }
 
-/** Says what a part of the graph stands for. */
 function describePart (part: { first: number, last: number } | null) {
   const output = document.getElementById('timeline-read')
   const times = part && timesOf(part)

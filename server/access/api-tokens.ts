@@ -42,7 +42,6 @@ const HOST_TOKEN_BODY = TOKEN_BODY.extend({ apps: APPS_FIELD }).meta({
 /** What the tokens of this deck are kept in, see admin/tokens.js. */
 export type TokenRegistry = {
   find: (secret: string) => StoredToken | null,
-  /** whether it may still be used */
   isValid: (id: number) => boolean,
   /** newest first, also those that have expired; throws history-unavailable */
   list: () => StoredToken[],

@@ -89,7 +89,6 @@ function toRow (delivery: Alert['deliveries'][number]) {
     hint: hintOf(delivery) }
 }
 
-/** What an answer often means. */
 function hintOf ({ status, error }: Alert['deliveries'][number]): string | null {
   const [, hint = null] = HINTS.find(([answer]) => answer === status || answer === error) ?? []
   return hint

@@ -125,7 +125,6 @@ function originText ({ source, from }: Origin): { text: string, from: string | n
   return { text: texts[source], from: from === 'entry' ? null : from }
 }
 
-/** @returns the last change of each option, by its name */
 function changersIn (history: History): Map<string, { id: number, at: string, actor: string | null }> {
   // Who has changed it is not known without the history.
   return attempt(() => {

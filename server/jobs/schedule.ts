@@ -19,7 +19,6 @@ export function createSchedule ({ configured, current, events, store, nextRun, n
     /** refuses what cannot be started now */
     check: () => void,
     start: (name: string, config: JobConfig, by: { actor: string, dueAt: string | null }) => Run,
-    /** the run of a job that has not ended */
     runOf: (name: string) => number | null,
     /** ends the run of a job, as the next one begins */
     replace: (name: string) => void
@@ -55,7 +54,6 @@ export function createSchedule ({ configured, current, events, store, nextRun, n
       })
     },
 
-    /** Sorted. */
     names: () => Object.keys(jobs).sort(),
 
     isScheduled: (name: string): boolean => jobs[name].cron !== undefined,

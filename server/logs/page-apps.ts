@@ -3,7 +3,6 @@ import { joinedLogsModel } from './page-joined.ts'
 import { withListsJoined } from './page.ts'
 import type { Powers } from '../dashboard/powers.ts'
 
-/** The page of the logs for several apps of a host. */
 export async function appLogsModel (
   { apps, can, ...asked }: { apps: LoggedApps, can: Powers, params: URLSearchParams, now: () => number }
 ) {
