@@ -95,7 +95,6 @@ export function createSessions (
     isStill: ({ token, until }: Person = ADMIN): boolean =>
       (until === null || until > now()) && (token === null || tokens.isValid(token)),
 
-    /** @returns the Set-Cookie value of a new session */
     open (req: IncomingMessage, { name, role, token, until, apps = null }: Person = ADMIN): string {
       const secret = randomBytes(SECRET_BYTES).toString('base64url')
       const createdAt = now()

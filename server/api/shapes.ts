@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CAUSES } from '../causes.ts'
+import { UNITS } from '../config/units.ts'
 import { SEVERITIES } from '../doctor/finding.ts'
 import { EVENT_TYPES } from '../events/kinds.ts'
 import { NOTICE_KINDS } from '../events/notices.ts'
@@ -370,8 +371,6 @@ export const PREVIEW = z.strictObject({ kind: z.enum(['deploy', 'rollback']),
 
 const VALUE = z.unknown().describe('null: nothing is set, or the value is secret')
 const FROM = z.string().nullable().describe('the file, the variable or the flag')
-/** What a number of an option counts. */
-export const UNITS = ['ms', 'bytes', 'share', 'times'] as const
 const SOURCES = ['default', 'file', 'environment', 'flag', 'program'] as const
 
 export type Setting = z.infer<typeof SETTING>

@@ -5,7 +5,8 @@ import { originOf, valueOf, withValues, type Config } from './config.ts'
 import { OPTIONS, type Option } from './option-list.ts'
 import { isUsed } from './runtime-options.ts'
 import { withoutUrlSecrets } from '../system/without-url-secrets.ts'
-import { UNITS, type Setting } from '../api/shapes.ts'
+import { UNITS } from './units.ts'
+import type { Setting } from '../api/shapes.ts'
 
 export type Settings = ReturnType<typeof createSettings>
 /** null for what is secret */
@@ -78,7 +79,6 @@ export function createSettings (configured: Config, { key }: { key: string }) {
       current = config
     },
 
-    /** @returns the changes, for the next master */
     memory (): RememberedChange[] {
       return OPTIONS.filter(isChanged).map((option) => ({ name: option.name, value: valueOf(current, option),
         configured: valueOf(configured, option) })

@@ -46,7 +46,6 @@ export function crashesModel (
   }
 }
 
-/** What the page has beside its groups. */
 export function listModel ({ filters, query }: ReturnType<typeof parseCrashFilters>,
   { now, counts = null, next = null }: { now: number, counts?: Record<string, number> | null, next?: string | null })
 {

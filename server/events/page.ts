@@ -120,7 +120,6 @@ export function historyModel (
   }
 }
 
-/** What the page has beside its events. */
 export function listModel (
   { filters, query, place, next, now, isShort }: { filters: Filters, query: EventQuery | null,
     place: ReturnType<typeof parsePlace>, next: string | null, now: number, isShort: boolean }

@@ -4,7 +4,6 @@ import { fleetLines } from './api-logs.ts'
 import { hostChoices, urlOn } from './page-members.ts'
 import type { FleetDeck } from './api.ts'
 
-/** The page of the logs for several hosts. */
 export async function fleetLogsModel (
   { deck, ...asked }: { deck: FleetDeck, params: URLSearchParams, now: () => number }
 ) {

@@ -1,6 +1,5 @@
 import { formatAgo } from '../../public/format.ts'
 import { cronWords } from '../words/cron.ts'
-import { LATE_AFTER_MS } from './schedule.ts'
 import type { Tone } from '../events/kinds.ts'
 import type { Run } from '../../db/job-runs.ts'
 import type { Deck } from '../deck.ts'
@@ -8,6 +7,8 @@ import type { Deck } from '../deck.ts'
 type Jobs = Deck['jobs']
 
 const SHOWN_RUNS = 30
+/** A time that has come is noticed within this time. */
+const NOTICED_MS = 60_000
 /** of each job, as a strip */
 const STRIP = 20
 
@@ -51,7 +52,7 @@ function nextText ({ cron, nextAt, isWaiting, running }: ReturnType<Jobs['list']
   if (nextAt === null) return 'once its secrets are known'
   const lateMs = now - Date.parse(nextAt)
   if (lateMs < 0) return null
-  return lateMs < LATE_AFTER_MS ? 'due now' : `late: it was due ${formatAgo(lateMs)}`
+  return lateMs < NOTICED_MS ? 'due now' : `late: it was due ${formatAgo(lateMs)}`
 }
 
 /** How its last runs ended, oldest first. */

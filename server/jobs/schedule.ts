@@ -9,7 +9,7 @@ type Waiting = { actor: string, dueAt: string | null, onStarted: ((run: Run) => 
 export type Dues = Record<string, Due>
 
 /** A time that is noticed this late is told: the machine slept, its clock was set, or no master ran. */
-export const LATE_AFTER_MS = 2 * 60_000
+const LATE_AFTER_MS = 2 * 60_000
 /** So many missed times are counted. */
 const MAX_MISSED = 1000
 
