@@ -171,7 +171,8 @@ test('a setting is changed by a click, and the page says where each value comes 
   await value.fill('10000')
   await dialog.getByRole('button', { name: 'Change' }).click()
   await page.locator('#group-changed').getByText('10 s').waitFor()
-  assert.match(await row.innerText(), /10 s[^]*Changed by the owner's token[^]*Configured: 30 s, default/)
+  assert.match(await row.innerText(),
+    /10 s changed default 30 s[^]*Changed by the owner's token[^]*Configured: 30 s, default/)
   assert.equal(await dialog.isVisible(), false)
 
   await page.reload()
