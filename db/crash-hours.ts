@@ -3,7 +3,6 @@ import type { Db, Rows } from './sqlite.ts'
 const HOUR_MS = 60 * 60 * 1000
 const MAX_HOURS = 31 * 24
 
-/** Counts the crashes of each group by hour. */
 export function createCrashHours (db: Db) {
   const count = db.prepare(`
     INSERT INTO crash_hours (crash_group, hour, count) VALUES (@group, @hour, 1)

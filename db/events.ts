@@ -17,7 +17,6 @@ const MAX_MESSAGE_CHARS = 2000
 const MAX_DETAIL_STRING_CHARS = 16_000
 const MAX_DETAIL_CHARS = 64_000
 
-/** The events table: one row per event, written once. */
 export function createEvents (db: Db) {
   // Writing the same event again is no error: the recorder repeats a write whose outcome it does not know.
   const insert = db.prepare(`

@@ -15,7 +15,6 @@ export type ReleaseRow = {
 type Stored = { number: number, outcome: string | null, deployedMs: number | null, body: string, arguments: string,
   marks: string }
 
-/** Keeps the releases, some dozens at most. */
 export function createReleaseRows (db: Db) {
   const all: Rows<Stored> = db.prepare(
     'SELECT number, outcome, deployed_ms AS deployedMs, body, arguments, marks FROM releases ORDER BY number'

@@ -29,8 +29,8 @@ export function createSessions (db: Db) {
   )
   const extend = db.prepare('UPDATE sessions SET expires_ms = ? WHERE hash = ?')
   const remove = db.prepare('DELETE FROM sessions WHERE hash = ?')
-  const byToken: Rows<{ token: number, count: number }> = db.prepare(
-    'SELECT token, count(*) AS count FROM sessions WHERE expires_ms > ? AND token IS NOT NULL GROUP BY token'
+  const byToken: Rows<{ token: number | null, count: number }> = db.prepare(
+    'SELECT token, count(*) AS count FROM sessions WHERE expires_ms > ? AND (token IS NOT NULL OR name IS NULL) GROUP BY token'
   )
   const removeAll = db.prepare('DELETE FROM sessions')
 
@@ -54,8 +54,8 @@ export function createSessions (db: Db) {
       return remove.run(hash).changes === 1
     },
 
-    /** @returns how many are open, by the token with which they end */
-    countByToken (now: number): Map<number, number> {
+    /** @returns how many are open, by the token with which they end; null: the admin token, not that of an app */
+    countByToken (now: number): Map<number | null, number> {
       return new Map(byToken.all(now).map(({ token, count }) => [token, count]))
     },
 

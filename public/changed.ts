@@ -36,7 +36,6 @@ function createNotice () {
   return notice
 }
 
-/** Removes what a dialog has said of an earlier change. */
 export function forgetChange (dialog: HTMLElement) {
   dialog.querySelector('[data-changed]')?.remove()
   for (const submit of dialog.querySelectorAll('[data-label]')) {

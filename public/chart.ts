@@ -164,7 +164,6 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     if (isOurs && width >= MIN_DRAG_PX) onSelect(u.posToVal(left, 'x'), u.posToVal(left + width, 'x'))
   }
 
-  /** @returns what happened there */
   function clustersAt (second: number): Cluster[] {
     const reachS = REACH_PX * (scale.max - scale.min) / plotWidth()
     return clusters.filter(({ firstS, lastS }) => second >= firstS - reachS && second <= lastS + reachS)

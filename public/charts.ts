@@ -221,7 +221,6 @@ function lengthOf (seconds: number): string {
   return formatExactDuration(seconds * 1000).replace('.0', '')
 }
 
-/** @returns how many seconds a point stands for */
 function pointS (): number {
   return vitals?.pointS ?? shown.stepS
 }
@@ -270,7 +269,6 @@ function movePoint (chart: DrawnChart, second: number | null) {
   describeChart(chart)
 }
 
-/** Describes a chart for screen readers. */
 function describeChart ({ place, figure, plot }: DrawnChart) {
   const values = Array.from(figure.querySelectorAll('.chart-value'),
     (value) => String(value.textContent).trim().replace(/\s+/g, ' '))
@@ -286,7 +284,6 @@ function openCluster (cluster: Cluster) {
   location.assign(clusterUrl(cluster))
 }
 
-/** @returns the history of exactly these events */
 function clusterUrl ({ lane, count, firstS, lastS, lastId }: Cluster): string {
   if (count === 1) return `${BASE}/history/${lastId}`
   const type = (lane === 'exits' ? exitTypes(faults) : DEPLOY_TYPES).join()

@@ -1,6 +1,5 @@
 import { showToast } from './toasts.ts'
 
-/** Buttons copy the text beside them. */
 export function startCopying () {
   document.addEventListener('click', ({ target }) => {
     const button = target instanceof Element && target.closest('[data-copy]')
@@ -15,7 +14,6 @@ async function copyBeside (button: Element) {
   showToast('The browser does not let this page copy. The text is selected instead.', 'info')
 }
 
-/** Tells whether the browser allows it */
 export async function copyText (text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)

@@ -27,7 +27,10 @@ export function formatAgo (ms: number): string {
   return `${formatDuration(ms).split(' ', 2).join(' ')} ago`
 }
 
-/** @returns enough of it to know it again */
+/** Texts that change as time passes. `ms`: since their moment, negative before it. */
+export const TICKS = Object.freeze({ since: formatDuration, until: (ms: number) => formatDuration(-ms),
+  in: (ms: number) => ms > -1000 ? 'now' : `in ${formatDuration(-ms)}`, ago: formatAgo })
+
 export function formatCommit (commit: string): string {
   return commit.slice(0, 10)
 }

@@ -2,6 +2,7 @@ import { findElement, setText } from './elements.ts'
 import { formatTime } from './format.ts'
 import { openFolds } from './open-folds.ts'
 import { showSavedFilters } from './saved-filters.ts'
+import { showTime, timeIn } from './time-field.ts'
 import { timeZone } from './times.ts'
 
 /**
@@ -26,9 +27,10 @@ document.addEventListener('keydown', ({ key }) => {
   if (key === 'Escape' && dragged) dropSelection()
 })
 document.addEventListener('change', ({ target }) => {
-  if (target instanceof HTMLInputElement && ['time-since', 'time-until'].includes(target.id)) {
-    chooseRange({ since: instantOf(fieldOf('time-since')), until: instantOf(fieldOf('time-until')) })
-  }
+  if (!(target instanceof HTMLInputElement) || !['time-since', 'time-until'].includes(target.id)) return
+  target.classList.remove('is-open')
+  const [since, until] = ['time-since', 'time-until'].map((id) => chosenIn(fieldOf(id)))
+  if (since !== null && until !== null) chooseRange({ since, until })
 })
 
 /** Runs after each change of the page, as the server does not know the time zone and the settings of this browser. */
@@ -64,8 +66,7 @@ function showEnd (name: 'since' | 'until', shown: number | undefined) {
   input.classList.toggle('is-open', !Number.isFinite(given))
   // The viewer is typing here.
   if (document.activeElement === input) return
-  const at = Number.isFinite(given) ? given : shown
-  input.value = at === undefined ? '' : localOf(at)
+  showTime(input, Number.isFinite(given) ? given : shown)
 }
 
 function startSelection (event: PointerEvent) {
@@ -122,7 +123,6 @@ function showSelection () {
   describePart(dragged)
 }
 
-/** Says what a part of the graph stands for. */
 function describePart (part: { first: number, last: number } | null) {
   const output = document.getElementById('timeline-read')
   const times = part && timesOf(part)
@@ -167,18 +167,9 @@ function plotOf (target: EventTarget | null): HTMLElement | null {
   return target instanceof Element ? target.closest('#timeline-plot') : null
 }
 
-/** @returns as a field of this kind has it */
-function localOf (at: number): string {
-  const offsetMs = timeZone() === 'UTC' ? 0 : new Date(at).getTimezoneOffset() * 60_000
-  return new Date(at - offsetMs).toISOString().slice(0, 19)
-}
-
-/** @returns empty: none, or the one that was only shown */
-function instantOf (input: HTMLInputElement): string {
-  const shown = input.classList.contains('is-open') && document.activeElement !== input
-  return shown || input.value === ''
-    ? ''
-    : new Date(timeZone() === 'UTC' ? `${input.value}Z` : input.value).toISOString()
+/** @returns empty: none, or one that is only shown; null: it is no time */
+function chosenIn (input: HTMLInputElement): string | null {
+  return input.classList.contains('is-open') ? '' : timeIn(input)
 }
 
 function countText (number: number, noun: string) {

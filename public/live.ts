@@ -154,7 +154,6 @@ function watchedPath () {
   return document.hidden ? '/hidden' : currentPath()
 }
 
-/** The path of this page with its query. */
 function currentPath () {
   return location.pathname + location.search
 }
@@ -190,7 +189,6 @@ function showFragment ({ id, parts, hash }: SentFragment) {
   flashRows(Array.from(document.querySelectorAll(`#${id} [data-flash]`)).filter((element) => !known.has(element.id)))
 }
 
-/** Highlights new rows, unless there are too many. */
 function flashRows (elements: Element[]) {
   if (hasCalmMotion.matches || elements.length > MAX_FLASHES) return
   const colour = getComputedStyle(document.documentElement).getPropertyValue('--flash')

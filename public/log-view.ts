@@ -152,7 +152,6 @@ export function createView (list: HTMLElement, onChange: (state: ViewState) => v
   }
 }
 
-/** @returns how many of its lines are of each level */
 export function countLevels (list: ParentNode): { level: string, count: number }[] {
   return LEVELS.map((level) => ({ level, count: list.querySelectorAll(`[data-level=${level}]`).length }))
 }

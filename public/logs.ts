@@ -8,6 +8,7 @@ import { createTail, type State } from './log-tail.ts'
 import { preference, setPreference } from './preferences.ts'
 import { MAX_LINES, countLevels, createView, rawOf, type Item, type ViewState } from './log-view.ts'
 import { formatCount } from './format.ts'
+import { showTime, timeIn } from './time-field.ts'
 import { showToast } from './toasts.ts'
 import type { Level } from './log-levels.ts'
 
@@ -59,17 +60,20 @@ function tailOf ({ dataset: { stream, places, poll, since } }: HTMLElement, list
   return createFleetTail({ url: BASE + poll, since: String(since), seen, ...handlers })
 }
 
-/** Takes a time in the viewer's time zone for a form that sends UTC. */
+/** Takes a time in the time zone of the page for a form that sends UTC. */
 function beginJump () {
   const [time, around, search] = ['log-time', 'log-around', 'log-search'].map((id) =>
     findElement(`#${id}`, HTMLInputElement)
   )
   byId('log-jump-to').hidden = false
-  const at = Date.parse(around.value)
-  if (Number.isFinite(at))
-    time.value = new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
-  time.addEventListener('change', () => {
-    around.value = time.value === '' ? '' : new Date(time.value).toISOString()
+  const show = () => showTime(time, Date.parse(around.value) || undefined)
+  show()
+  document.addEventListener('clusterdeck:preference', show)
+  time.addEventListener('change', (event) => {
+    const at = timeIn(time)
+    // The form asks for nothing before it is a time.
+    if (at === null) return event.stopPropagation()
+    around.value = at
     search.value = ''
   })
   // Who searches, or chooses a level, no longer looks around one place.

@@ -96,7 +96,6 @@ function showNotification ({ kind, title, text, url }: Pick<Alarm, 'title' | 'te
   }
 }
 
-/** @returns why this browser shows none */
 function whyRefused (): string | null {
   if (!('Notification' in window))
     return 'This browser shows notifications only for https pages or pages of this machine.'

@@ -17,7 +17,6 @@ document.addEventListener('toggle', ({ target }) => {
   writeOpen(target.open ? [...others, target.id].slice(-MAX_KEPT) : others)
 }, true)
 
-/** @returns ids */
 function readOpen (): string[] {
   try {
     const kept = JSON.parse(sessionStorage.getItem(KEY) ?? '[]')

@@ -37,7 +37,6 @@ export function setPreference (name: Preference, value: string) {
   announceChange(name)
 }
 
-/** @returns what is on */
 export function choicesOf (name: Preference): string[] {
   return preference(name).split(' ').filter((choice) => choice !== 'off')
 }

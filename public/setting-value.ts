@@ -8,13 +8,28 @@ const UNITS: Readonly<Record<'ms' | 'bytes', Units>> = Object.freeze({
   bytes: [[1024 ** 3, 'GB'], [1024 ** 2, 'MB'], [1024, 'KB'], [1, 'bytes']]
 })
 
-/** @returns `30 s`, `1 min 30 s`, `512 MB`, `1,000,000`, `none`; null: nobody says it otherwise than it is written */
-export function saidValue (value: unknown, unit: 'ms' | 'bytes' | null): string | null {
-  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(', ')
+/** What a number of an option counts. */
+export type Unit = 'ms' | 'bytes' | 'share' | 'times'
+
+/**
+ * `zero`: what 0 means, which is no number then.
+ * @returns `30 s`, `512 MB`, `5 %`, `1,000,000`, `off`, `none`; null: nobody says it otherwise than it is written
+ */
+export function saidValue (value: unknown, unit: Unit | null, zero: string | null = null): string | null {
+  if (typeof value === 'boolean') return value ? 'on' : 'off'
+  if (typeof value === 'object' && value !== null) return saidList(value)
   if (typeof value !== 'number') return null
+  if (value === 0 && zero !== null) return zero
+  if (unit === 'share') return `${Number((100 * value).toFixed(2))} %`
+  if (unit === 'times') return `${value} times`
   if (unit === null) return value >= 10_000 && Number.isInteger(value) ? value.toLocaleString('en-US') : null
-  if (value === 0) return null
+  if (value === 0) return `0 ${unit}`
   return unit === 'ms' ? inParts(value) : inOneUnit(value)
+}
+
+function saidList (value: object): string {
+  const parts = Array.isArray(value) ? value : Object.entries(value).map((pair) => pair.join('='))
+  return parts.length === 0 ? 'none' : parts.join(', ')
 }
 
 function inParts (ms: number) {

@@ -1,11 +1,11 @@
 import { findElement, setText } from './elements.ts'
-import { saidValue } from './setting-value.ts'
+import { saidValue, type Unit } from './setting-value.ts'
 
-/** The dialog that changes a setting: says a number of milliseconds or bytes as people do, while it is typed. */
+/** The dialog that changes a setting: says a number as people do, while it is typed. */
 
 const dialog = findElement('#dialog-setting', HTMLDialogElement)
 const field = findElement('input[name=value]', HTMLInputElement, dialog)
-const unit = findElement('output[name=unit]', HTMLOutputElement, dialog)
+const [unit, zero] = ['unit', 'zero'].map((name) => findElement(`output[name=${name}]`, HTMLOutputElement, dialog))
 
 dialog.addEventListener('input', sayValue)
 // The dialog is filled before its field gets the focus.
@@ -13,8 +13,8 @@ dialog.addEventListener('focusin', sayValue)
 
 function sayValue () {
   const text = field.value.trim()
-  const said = /^\d+$/.test(text) && (unit.value === 'ms' || unit.value === 'bytes')
-    ? saidValue(Number(text), unit.value)
+  const said = /^\d+(\.\d+)?$/.test(text)
+    ? saidValue(Number(text), (unit.value || null) as Unit | null, zero.value || null)
     : null
   setText(dialog.querySelector('#dialog-setting-said'), said === null ? '' : `= ${said}`)
 }

@@ -1,12 +1,8 @@
 import { setText } from './elements.ts'
-import { formatAgo, formatDuration, formatTime } from './format.ts'
+import { formatTime, TICKS } from './format.ts'
 import { timeZone } from './times.ts'
 
 /** Updates times between two messages of the server: uptimes, countdowns, and clocks in the viewer's time zone. */
-
-/** `ms` since the moment, negative before it */
-const TEXTS: Readonly<Record<string, (ms: number) => string>> = Object.freeze({ since: formatDuration,
-  until: (ms) => formatDuration(Math.max(0, -ms)), ago: formatAgo })
 
 /** Server time minus ours. */
 let offsetMs = 0
@@ -25,7 +21,7 @@ export function updateTicks (root: ParentNode = document) {
   const now = serverTime()
   const times: NodeListOf<HTMLTimeElement> = root.querySelectorAll('time[data-tick]')
   for (const time of times) {
-    setText(time, TEXTS[time.dataset.tick ?? 'since'](now - Date.parse(time.dateTime)))
+    setText(time, TICKS[time.dataset.tick as keyof typeof TICKS](now - Date.parse(time.dateTime)))
   }
 }
 

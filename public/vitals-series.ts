@@ -103,7 +103,6 @@ function meanOf (points: readonly Point[], index: number) {
   return sum / points.reduce((total, { stepS }) => total + stepS, 0)
 }
 
-/** @returns how many seconds a point stands for */
 export function pointLength ({ fromS, toS, stepS }: Range, room: number): number {
   return POINTS_S.find((pointS) => pointS % stepS === 0 && (toS - fromS) / pointS <= room) ??
     POINTS_S[POINTS_S.length - 1]

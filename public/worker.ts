@@ -19,7 +19,6 @@ document.addEventListener('visibilitychange', () => {
 })
 followLog()
 
-/** Asks again and again while the page is visible. */
 async function askWorker () {
   clearTimeout(timer)
   if (requests === null) return

@@ -42,7 +42,6 @@ const HOST_TOKEN_BODY = TOKEN_BODY.extend({ apps: APPS_FIELD }).meta({
 /** What the tokens of this deck are kept in, see admin/tokens.js. */
 export type TokenRegistry = {
   find: (secret: string) => StoredToken | null,
-  /** whether it may still be used */
   isValid: (id: number) => boolean,
   /** newest first, also those that have expired; throws history-unavailable */
   list: () => StoredToken[],
@@ -51,14 +50,17 @@ export type TokenRegistry = {
   /** with all that was made by it; throws not-found, history-unavailable */
   revoke: (id: number, actor: string) => { token: StoredToken, made: StoredToken[] },
   revokedBy: (id: number) => { name: string, actor: string } | null,
-  noteUse: (id: number, from: string) => void,
+  /** `who`: by their token, or by a session of it */
+  noteUse: (who: Pick<Person, 'token' | 'name'>, from: string) => void,
+  /** of the token of the data folder, since this master has started */
+  lastUseByOwner: () => { at: number, from: string } | null,
   onRevoked: (listener: () => void) => () => void
 }
 export type WantedToken =
   & Pick<StoredToken, 'name' | 'role' | 'createdBy' | 'createdWith' | 'apps'>
   & { ttlMs: number, kind?: StoredToken['kind'] }
-/** how many browsers are signed in, by token */
-export type Sessions = { countByToken: () => Map<number, number> }
+/** how many browsers are signed in, by token; null: by that of the data folder */
+export type Sessions = { countByToken: () => Map<number | null, number> }
 
 /** Tokens for people and scripts, each with a name and a role. */
 export function tokenResources ({ tokens, sessions, history, events, now, apps = null }: {
@@ -169,7 +171,7 @@ export function tokensOf (person: Pick<Person, 'apps'>, all: StoredToken[]) {
 
 export function shownToken (
   { id, name, role, createdAt, createdBy, createdWith, expiresAt, kind, usedAt, usedFrom }: StoredToken,
-  { now, sessions }: { now: number, sessions: Map<number, number> }
+  { now, sessions }: { now: number, sessions: Map<number | null, number> }
 ) {
   return { id, name, role, createdAt: toIso(createdAt), createdBy, createdWith, expiresAt: toIso(expiresAt),
     isExpired: expiresAt <= now, kind, lastUsedAt: usedAt === null ? null : toIso(usedAt), lastUsedFrom: usedFrom,

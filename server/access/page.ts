@@ -1,3 +1,4 @@
+import { toIso } from '../api/fields.ts'
 import { LINK_TTL_MS, madeWith } from '../api/roles.ts'
 import { shownToken, tokensOf, tokensTag } from './api-tokens.ts'
 import { DeckError } from '../errors.ts'
@@ -7,8 +8,8 @@ import type { Powers } from '../dashboard/powers.ts'
 
 /** Who has access, for an admin, who can give it and take it away. */
 /** `apps`: of a host, which a new token may be limited to */
-type Parts = { tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions, can?: Powers, now: () => number,
-  apps?: readonly string[] | null }
+type Parts = { tokens?: Pick<TokenRegistry, 'list' | 'lastUseByOwner'>, sessions?: Sessions, can?: Powers,
+  now: () => number, apps?: readonly string[] | null }
 
 /** @throws {DeckError} forbidden */
 export function accessModel (parts: Parts) {
@@ -29,9 +30,14 @@ function listOf ({ tokens, sessions, can, now: clock }: Omit<Parts, 'apps'>) {
   const mine = tokensOf(can, tokens.list())
   const known = { now, sessions: sessions.countByToken() }
   const shown = mine.map((token) => ({ ...shownToken(token, known), apps: token.apps ?? null }))
-  return { now, tag: tokensTag(mine), tokens: shown.map((token) => {
+  const used = tokens.lastUseByOwner()
+  const owner = can.apps ?
+    null :
+    { isMine: can.name === null, sessions: known.sessions.get(null) ?? 0,
+      used: used && { at: toIso(used.at), from: used.from } }
+  return { now, owner, tag: tokensTag(mine), tokens: shown.map((token) => {
     const made = madeWith(token.id, mine).map(({ id }) => id)
-    return { ...token, unused: unusedText(token, now), ends: [token.id, ...made],
+    return { ...token, isMine: token.id === can.token, unused: unusedText(token, now), ends: [token.id, ...made],
       consequence: consequenceOf(token, shown.filter(({ id }) => made.includes(id))) }
   }) }
 }

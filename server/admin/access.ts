@@ -84,9 +84,9 @@ export function createAccess (
       switches: createLimiter({ windowMs, limit: switches, now, senderOf: holderOf }),
       signIn: createLimiter({ windowMs, limit: signInAttempts, now, senderOf: attemptOf, countsFailures: true }) },
 
-    /** Remembers when and from where the token of a request was used. */
+    /** Remembers when and from where a token was used, also by a session of it. */
     noteUse ({ auth, socket }: IncomingMessage) {
-      if (auth?.token) tokens.noteUse(auth.token, socket.remoteAddress ?? 'unknown')
+      if (auth) tokens.noteUse(auth, socket.remoteAddress ?? 'unknown')
     },
 
     /** The name that a caller used is one that the caller can reach, and the guard has checked it. */

@@ -61,7 +61,6 @@ export function isPublic (path: string) {
   return PUBLIC_PATHS.includes(path) || PUBLIC_FOLDERS.some((folder) => path.startsWith(folder))
 }
 
-/** Whether the sender is sent to the sign-in page. */
 function isPageVisit (req: IncomingMessage) {
   const { method, headers } = req
   return method === 'GET' && !pathOf(req).startsWith('/api/') && !headers['hx-request'] &&

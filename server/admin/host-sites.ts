@@ -152,7 +152,6 @@ export function createHostSites (
     known.site.close()
   }
 
-  /** What the page of an app that does not run offers. */
   function offerOf (error: unknown, auth: Auth) {
     if (!(error instanceof DeckError) || error.code !== 'app-not-running') return {}
     const app = findApp(apps, error.details.app, auth)

@@ -16,7 +16,6 @@ export function createWindow ({ windowMs, now }: { windowMs: number, now: () => 
   const counts: Map<string, number> = new Map()
   let endsAt = now() + windowMs
   return {
-    /** @returns how many these are */
     count (sender: string): number {
       // The clock may have been set back: no window is longer than it is for all others.
       if (now() >= endsAt || now() < endsAt - windowMs || counts.size > MAX_SENDERS) {

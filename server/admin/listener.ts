@@ -133,7 +133,6 @@ export function createAdmin (
       return { url, publicUrl: opened.publicUrl, host, port: realPort, socket: outer._handle }
     },
 
-    /** @returns a one-time sign-in link */
     signInLink (): string {
       if (!open) throw new DeckError('listen-failed', 'The admin port is not open yet')
       return `${open.publicUrl}/sign-in?code=${links.create().code}`

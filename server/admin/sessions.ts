@@ -14,7 +14,8 @@ import type { Log } from '../system/log.ts'
  */
 /** see db/sessions.ts */
 type SessionStore = { create: (session: Session) => unknown, find: (hash: string) => Session | null | undefined,
-  revoke: (hash: string) => unknown, countByToken: (now: number) => Map<number, number>, revokeAll: () => unknown }
+  revoke: (hash: string) => unknown, countByToken: (now: number) => Map<number | null, number>,
+  revokeAll: () => unknown }
 export type Sessions = ReturnType<typeof createSessions>
 
 const SECRET_BYTES = 32
@@ -63,8 +64,8 @@ export function createSessions (
     cookieName,
     ttlMs,
 
-    /** @returns how many are open, by the token with which they end */
-    countByToken (): Map<number, number> {
+    /** @returns how many are open, by the token with which they end; null: of the data folder */
+    countByToken (): Map<number | null, number> {
       // While the database is away, the list of tokens says of nobody that they are signed in.
       return attempt(() => store.countByToken(now()), new Map())
     },
@@ -94,14 +95,13 @@ export function createSessions (
     isStill: ({ token, until }: Person = ADMIN): boolean =>
       (until === null || until > now()) && (token === null || tokens.isValid(token)),
 
-    /** @returns the Set-Cookie value of a new session */
     open (req: IncomingMessage, { name, role, token, until, apps = null }: Person = ADMIN): string {
       const secret = randomBytes(SECRET_BYTES).toString('base64url')
       const createdAt = now()
       const expiresAt = Math.min(createdAt + ttlMs, until ?? Infinity)
       const session = identities.kept({ hash: hashOf(secret), createdAt, expiresAt, name, role, token,
         owner: ownerOf(req.socket), apps })
-      if (token !== null) tokens.noteUse(token, req.socket.remoteAddress ?? 'unknown')
+      tokens.noteUse({ token, name }, req.socket.remoteAddress ?? 'unknown')
       rememberSession(session)
       tryStore('keep a new session', () => store.create(session))
       return setCookie(req, secret, Math.max(0, Math.floor((expiresAt - createdAt) / 1000)))

@@ -1,5 +1,5 @@
 import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
-import { madeWith } from '../api/roles.ts'
+import { madeWith, type Person } from '../api/roles.ts'
 import { attempt, DeckError, orUnavailable } from '../errors.ts'
 import { createAppIdentities, type AppIdentities } from './app-identities.ts'
 import type { Token, Tokens } from '../../db/tokens.ts'
@@ -35,7 +35,7 @@ export function createTokens (
   const ids: Map<string, number> = new Map()
   /** Whose tokens were revoked, and by whom. */
   const revoked: Map<number, { name: string, actor: string }> = new Map()
-  const uses: Map<number, { at: number, from: string, savedAt: number }> = new Map()
+  const uses: Map<number | null, { at: number, from: string, savedAt: number }> = new Map()
   const listeners: Set<() => void> = new Set()
   const root = rootOf(owner)
   attempt(() => store.keepOf(root))
@@ -58,12 +58,16 @@ export function createTokens (
     /** @returns whose it was, and who has revoked it; null: nobody since this master started */
     revokedBy: (id: number): { name: string, actor: string } | null => revoked.get(id) ?? null,
 
-    noteUse (id: number, from: string) {
+    noteUse ({ token: id, name }: Pick<Person, 'token' | 'name'>, from: string) {
+      // The token of an app is neither here nor the owner's.
+      if (id === null && name !== null) return
       const [at, { savedAt = -Infinity } = {}] = [now(), uses.get(id)]
       const isDue = at - savedAt >= SAVE_EVERY_MS
       uses.set(id, { at, from, savedAt: isDue ? at : savedAt })
-      if (isDue) attempt(() => store.noteUse(id, { at, from }))
+      if (isDue && id !== null) attempt(() => store.noteUse(id, { at, from }))
     },
+
+    lastUseByOwner: () => uses.get(null) ?? null,
 
     /** @returns newest first, also those that have expired @throws {DeckError} history-unavailable */
     list (): Token[] {

@@ -134,7 +134,6 @@ export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelive
   }
 }
 
-/** Shows everything that is not secret. */
 function shownTarget (
   { kind, name, dsn, url = dsn, secret, to, from, host, port = DEFAULT_MAIL_PORT, events, apps }: Target
 ) {

@@ -274,7 +274,6 @@ function withoutUndefined<T extends object> (fields: T): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
 }
 
-/** Removes the one with this target, if there is one. */
 function takeFrom (alerts: Alert[], target: Target) {
   const index = alerts.findIndex((alert) => isDeepStrictEqual(alert.target, target))
   return index === -1 ? null : alerts.splice(index, 1)[0]

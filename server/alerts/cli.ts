@@ -93,7 +93,6 @@ function textIn (option: string, file: string) {
   }
 }
 
-/** Makes the check of the id of an alert. */
 function alertOf (action: string): (id: string | undefined) => string {
   return (id) => checkedForm(`alerts ${action}`, ALERT_FORM, String(ALERT_ID.description), id)
 }
@@ -127,7 +126,6 @@ async function readAlerts ({ api }: Context): Promise<Alert[]> {
   return (await api.get<{ items: Alert[] }>('/alerts')).items
 }
 
-/** @returns the delivery once it has ended */
 async function outcomeOf (alert: string, delivery: Delivery, { api }: Context): Promise<Delivery> {
   const { id } = delivery
   let now: Delivery | undefined = delivery

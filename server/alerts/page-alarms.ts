@@ -21,7 +21,6 @@ export function toAlarm (event: DeckEvent): Alarm | null {
   return kind && alarmOf({ kind, id: event.id, text: sentenceOf(event), url: crashUrlOf(event) ?? memberUrlOf(event) })
 }
 
-/** @returns the page of the host that it is about */
 function memberUrlOf ({ type, detail }: Pick<DeckEvent, 'type' | 'detail'>): string | null {
   return type === 'fleet.host-silent' ? `/fleet/members/${encodeURIComponent(String(detail?.member))}` : null
 }

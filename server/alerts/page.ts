@@ -39,7 +39,7 @@ const SERVICES: Readonly<Record<Kind, { label: string, icon: string, about: stri
 
 const STATES: Readonly<Record<Alert['deliveries'][number]['state'], Badge>> = Object.freeze({
   pending: { label: 'Pending', tone: 'info' },
-  delivered: { label: 'Delivered', tone: 'idle' },
+  delivered: { label: 'Delivered', tone: 'ok' },
   failed: { label: 'Failed', tone: 'bad' }
 })
 
@@ -89,7 +89,6 @@ function toRow (delivery: Alert['deliveries'][number]) {
     hint: hintOf(delivery) }
 }
 
-/** What an answer often means. */
 function hintOf ({ status, error }: Alert['deliveries'][number]): string | null {
   const [, hint = null] = HINTS.find(([answer]) => answer === status || answer === error) ?? []
   return hint
@@ -110,7 +109,7 @@ function badgeOf ({ isPaused }: Pick<Alert, 'isPaused'>, deliveries: Alert['deli
     return { label: state === 'failed' ? 'Last message failed' : 'Trying again',
       tone: state === 'failed' ? 'bad' : 'warn' }
   return state === 'delivered'
-    ? { label: 'Works', tone: 'idle' }
+    ? { label: 'Works', tone: 'ok' }
     : { label: attempt === 0 ? 'Waiting' : 'Sending', tone: 'info' }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CAUSES } from '../causes.ts'
+import { UNITS } from '../config/units.ts'
 import { SEVERITIES } from '../doctor/finding.ts'
 import { EVENT_TYPES } from '../events/kinds.ts'
 import { NOTICE_KINDS } from '../events/notices.ts'
@@ -387,7 +388,7 @@ export const SETTING = z.strictObject({
   default: z.unknown(),
   description: z.string(),
   expected: z.string(),
-  unit: z.enum(['ms', 'bytes']).nullable().describe('of a number'),
+  unit: z.enum(UNITS).nullable().describe('of a number; `share`: of 1, `times`: of another figure'),
   takesEffect: z.enum(['now', 'deploy', 'start']).describe(
     'when a change counts. `now`: at once, by PATCH /config; `deploy`: with the next deploy, which reads it again; `start`: with the next start of the master'
   ),

@@ -39,7 +39,6 @@ function changeOfSetting (history: Past, option: string) {
     : 'Somebody has changed it since you opened this'
 }
 
-/** The settings that the master runs with. */
 export function configResources (
   { deck, history }: { deck: Pick<Deck, 'settings' | 'configure' | 'stored'>, history: Past }
 ): Record<string, Resource> {

@@ -83,29 +83,29 @@ const ROLLOUT = {
     expected: `an integer from 1 to ${MAX_WORKERS} or a share such as "25%"`,
     description: 'how many workers a deploy replaces at the same time'
   }),
-  minReadyMs: millisecondsOption('how long a new worker must be ready without a crash before the old one drains')
-    .default(0),
+  minReadyMs: millisecondsOption(
+    'how long a new worker must be ready without a crash before the old one drains; 0: not at all'
+  ).default(0),
   canary: groupOf({
     workers: integerOption(0, MAX_WORKERS,
       'how many new workers serve beside all old ones first and are compared with them; 0: none').default(0),
     durationMs: integerOption(1000, MAX_TIMER_MS, 'how long these serve before they are judged', 'ms').default(30_000)
   }),
   limits: groupOf({
-    crashes: integerOption(0, 10_000, 'how many workers of the new release may crash before the deploy fails').default(
-      0
-    ),
-    errorRate: numberOption(0, 1, 'by how much the new workers\' share of 5xx answers may exceed that of the old ones')
-      .default(0.05),
+    crashes: integerOption(0, 10_000, 'how many workers of the new release may crash before the deploy fails; 0: none')
+      .default(0),
+    errorRate: numberOption(0, 1, 'by how much the new workers\' share of 5xx answers may exceed that of the old ones',
+      'share').default(0.05),
     p99Ratio: numberOption(1, 1000,
-      'how many times the old workers\' latency the new ones\' may be, after warm-up; programs in other languages are compared by CPU and memory instead')
-      .default(3),
+      'how many times the old workers\' latency the new ones\' may be, after warm-up; programs in other languages are compared by CPU and memory instead',
+      'times').default(3),
     slowerMs: millisecondsOption('a smaller difference of latency is ignored').default(50),
     warmupMs: millisecondsOption(
       'how long after its first answer the latency of a worker is ignored; new workers fail if they are slower in three periods of this length'
     ).default(5000),
     minRequests: integerOption(1, 1_000_000, 'with fewer answers the new workers are not judged').default(50),
     readyTimeoutMs: millisecondsOption(
-      'how long a new worker may take to become ready in a rollout; 0: ready.timeoutMs'
+      'how long a new worker may take to become ready in a rollout; 0: as ready.timeoutMs'
     ).default(0)
   }),
   progressDeadlineMs: integerOption(1000, MAX_TIMER_MS,
@@ -167,7 +167,8 @@ export const SCHEMA = z.strictObject({
     description: 'how many workers run; max: one for each CPU that this process may use'
   }),
   standby: integerOption(0, MAX_WORKERS,
-    'how many more workers load the app and wait: one replaces a worker that dies, within milliseconds').default(0),
+    'how many more workers load the app and wait: one replaces a worker that dies, within milliseconds; 0: none')
+    .default(0),
   dispatch: choiceOption(['shared', 'sticky'],
     'who gets a connection; shared: the worker that is idle longest, sticky: one slot per client address, or with sticky.by the worker that has the session'),
   sticky: groupOf({
@@ -558,8 +559,8 @@ function offOr (min: number, max: number, description: string, hint: string = 'n
     description })
 }
 
-function numberOption (min: number, max: number, description: string) {
-  return z.number().min(min).max(max).register(ABOUT, { kind: 'integer', hint: 'x',
+function numberOption (min: number, max: number, description: string, hint: 'share' | 'times') {
+  return z.number().min(min).max(max).register(ABOUT, { kind: 'integer', hint,
     expected: `a number from ${min} to ${max}`, description })
 }
 

@@ -1,4 +1,5 @@
 import { settingState } from './api.ts'
+import { capitalised } from '../../public/format.ts'
 import { saidValue } from '../../public/setting-value.ts'
 import { textOfValue } from './value-text.ts'
 import { attempt, errorText } from '../errors.ts'
@@ -69,9 +70,11 @@ export function settingsModel ({ deck, history, params }: Asked) {
 /** Tells whether each word of it is somewhere in the name, the description, the value or where that comes from */
 function isFoundBy (q: string): (setting: Setting) => boolean {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean)
-  return ({ name, description, value, from, isSecret, unit }) => {
-    const text = [name, description, from,
-      ...(isSecret || value === null ? [] : [textOfValue(value), saidValue(value, unit)])].join(' ').toLowerCase()
+  return (setting) => {
+    const { name, description, from, isSecret } = setting
+    const text = [name, description, from, ...isSecret ? [] : Object.values(valueTexts(setting.value, setting))].join(
+      ' '
+    ).toLowerCase()
     return words.every((word) => text.includes(word))
   }
 }
@@ -85,6 +88,9 @@ function toShown ({ value, configured, default: fallback, source, from, ...setti
     ...setting,
     source,
     ...valueTexts(value, setting),
+    // Its first clause, as a line of its own.
+    short: capitalised(setting.description.split(/; |\. | \(separated|(?<=.{30}): /, 1)[0]),
+    zero: zeroOf(setting.description),
     state: settingState({ name, value }),
     origin: originText({ source, from }),
     changed: source === 'operator' ? changed : null,
@@ -101,12 +107,16 @@ function toShown ({ value, configured, default: fallback, source, from, ...setti
 
 /** @returns `value`: as it is typed */
 function valueTexts (value: unknown,
-  { name, unit }: Pick<Setting, 'name' | 'unit'>): { value: string | null, said: string | null }
-{
-  return value === null
-    ? { value: null, said: null }
-    : { value: textOfValue(value),
-      said: (name === 'restart.cron' ? cronWords(String(value)) : saidValue(value, unit)) ?? textOfValue(value) }
+  { name, unit, description }: Pick<Setting, 'name' | 'unit' | 'description'>
+): { value: string | null, said: string | null } {
+  if (value === null) return { value: null, said: null }
+  const said = name === 'restart.cron' ? cronWords(String(value)) : saidValue(value, unit, zeroOf(description))
+  return { value: textOfValue(value), said: said ?? textOfValue(value) }
+}
+
+/** @returns what 0 means, by the description of an option */
+function zeroOf (description: string): string | null {
+  return /\b0: (.+?)(?:; |\. |$)/.exec(description)?.[1] ?? null
 }
 
 function originText ({ source, from }: Origin): { text: string, from: string | null } {
@@ -115,7 +125,6 @@ function originText ({ source, from }: Origin): { text: string, from: string | n
   return { text: texts[source], from: from === 'entry' ? null : from }
 }
 
-/** @returns the last change of each option, by its name */
 function changersIn (history: History): Map<string, { id: number, at: string, actor: string | null }> {
   // Who has changed it is not known without the history.
   return attempt(() => {
@@ -136,8 +145,10 @@ async function anewIn (
   try {
     const changes = await deck.configuredAnew()
     return { unreadable: null, anew: changes.map(({ name, from, to, takesEffect }) => {
-      const { unit = null, isSecret = false } = settings.get(name) ?? {}
-      const [before, after] = [from, to].map((value) => valueTexts(value, { name, unit }).said ?? 'not set')
+      const { unit = null, description = '', isSecret = false } = settings.get(name) ?? {}
+      const [before, after] = [from, to].map((value) =>
+        valueTexts(value, { name, unit, description }).said ?? 'not set'
+      )
       return { name, from: before, to: after, isSecret, effect: takesEffect === 'now'
         ? 'with the next start or upgrade, or at once if you change it below'
         : EFFECTS[takesEffect] }

@@ -5,7 +5,6 @@ export function valueFromText (text: string): unknown {
   return attempt(() => JSON.parse(text), text)
 }
 
-/** Writes a value as people type it. */
 export function textOfValue (value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

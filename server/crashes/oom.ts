@@ -8,7 +8,6 @@ const OF_LANGUAGES =
   /^fatal error: (?:runtime: )?(?:out of memory|cannot allocate memory)|java\.lang\.OutOfMemoryError|^(?:numpy\S*)?MemoryError\b|^NoMemoryError\b|^std::bad_alloc\b|^System\.OutOfMemoryException\b|memory allocation of \d+ bytes failed|Allowed memory size of \d+ bytes exhausted|^RangeError: Out of memory|Fatal (?:JavaScript|process) out of memory|^Out of memory\.?$/
 const MAX_KERNEL_LINES = 20_000
 
-/** Tells deaths by lack of memory from others. */
 export function createOutOfMemory (
   { read = (file) => readFileSync(file, 'utf8'), killedByKernel = inKernelLog }: { read?: (file: string) => string,
     killedByKernel?: (pid: number) => boolean | null } = {}

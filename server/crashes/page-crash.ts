@@ -115,7 +115,6 @@ function toGroup (group: ReturnType<Crashes['find']>) {
     moreReleases: Math.max(0, releases.length - SHOWN_RELEASES) }
 }
 
-/** Lists the crashes of a group that are still kept. */
 function toKept ({ id, occurrences, count }: ReturnType<Crashes['find']>, shown: number | null) {
   return occurrences.map((each, index) => ({ id: each.id, at: each.at, slot: each.slot, worker: each.worker,
     release: each.release, isShown: each.id === shown,

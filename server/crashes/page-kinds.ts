@@ -37,7 +37,6 @@ export function crashKindOf (kind: string) {
   return KINDS.get(kind) ?? { label: kind, noStack: 'There is no stack.' }
 }
 
-/** @returns short labels of one or two words */
 export function crashLabels ({ kind, cause }: { kind: string, cause: string }): string[] {
   const isBootOfAnotherKind = cause === 'boot-failure' && kind !== 'boot-failure'
   return [crashKindOf(kind).label, ...(isBootOfAnotherKind ? ['While starting'] : [])]
@@ -66,7 +65,6 @@ export function nameOf (errorName: string) {
   return PRIMITIVES.includes(errorName) ? `thrown ${errorName}` : errorName
 }
 
-/** @returns the page of the crash that the event reports */
 export function crashUrlOf ({ detail }: { detail?: Record<string, unknown> | null }): string | null {
   const { crash, crashGroup } = detail ?? {}
   if (!Number.isSafeInteger(crashGroup)) return null

@@ -46,7 +46,6 @@ export function crashesModel (
   }
 }
 
-/** What the page has beside its groups. */
 export function listModel ({ filters, query }: ReturnType<typeof parseCrashFilters>,
   { now, counts = null, next = null }: { now: number, counts?: Record<string, number> | null, next?: string | null })
 {
@@ -88,7 +87,6 @@ function tabsOf (filters: Filters, counts: Record<string, number> | null) {
   )
 }
 
-/** @returns columns that sort the list */
 function sortsOf (filters: Filters) {
   return Object.entries(SORTS).map(([sort, label]) => ({ label,
     url: linkTo(filters, { sort: sort === 'last' ? undefined : sort }),
@@ -101,7 +99,6 @@ function toRow (group: ReturnType<Crashes['page']>['items'][number], { state = '
     badge: state === 'all' && group.state !== 'open' ? GROUP_STATES[group.state] : null }
 }
 
-/** @returns what a row says of a crash */
 export function crashTexts (group: Parameters<typeof headlineOf>[0] & { cause: string, culprit: string | null }) {
   const { name, message } = headlineOf(group)
   return { name: name === null ? null : firstLine(name, 80), message: firstLine(message, MAX_MESSAGE_CHARS),

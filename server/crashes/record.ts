@@ -47,7 +47,6 @@ export function toRecord (event: Exit, { note, memoryKind, root, stderr, vitals,
 /** A function without a name, and the top level of a file of CommonJS, Python and Ruby. */
 const NAMELESS = [null, 'Object.<anonymous>', '<module>', '<main>']
 
-/** @returns the innermost function of the app */
 export function culpritOf ({ frames }: CrashRecord): string | null {
   const frame = frames.find(({ isInApp }) => isInApp)
   if (!frame) return null

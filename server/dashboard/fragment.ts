@@ -33,7 +33,6 @@ export function toFragment (id: string, written: string, figures: Fragment['figu
   return { id, parts, still: parts.map(({ still }) => still).join(''), figures }
 }
 
-/** @returns what a template has written, for a browser */
 export function htmlOf (written: string): string {
   return partsOf(written).map(({ html }) => html).join('')
 }

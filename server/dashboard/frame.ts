@@ -8,7 +8,6 @@ type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'health'>
 /** The frame of a page that is shown without a cluster. */
 export const NO_FRAME: Frame = { app: 'clusterdeck', host: '', trouble: { tone: 'ok', count: 0 } }
 
-/** What the parts around every page are made of. */
 export function frameParts (deck: Deck & Pick<import('../deck.ts').Deck, 'crashes' | 'fleet'>) {
   // Only in a fleet is there a place for the number of its silent hosts.
   return { fragments: ['trouble', 'open-crashes', ...(deck.fleet ? ['silent-count'] : [])],
@@ -20,7 +19,6 @@ export function frameModel ({ deck, host = os.hostname() }: { deck: Deck, host?:
   return { app: snapshot.app.name, host, trouble: troubleOf(deck.health(snapshot)) }
 }
 
-/** What the tab of the browser shows. */
 function troubleOf ({ tone, problems: count }: Health): { tone: 'ok' | 'warn' | 'bad', count: number } {
   if (tone === 'bad') return { tone, count }
   return { tone: count > 0 || tone === 'warn' ? 'warn' : 'ok', count }

@@ -25,8 +25,8 @@ import type { Started } from '../events/page-filters.ts'
 /** The pages of a host: the list of its apps, and what all of them have together. */
 export type Apps = Pick<import('../host/api-apps.ts').Apps,
   'list' | 'states' | 'view' | 'opened' | 'about' | 'onChange' | 'fleet' | 'joinsFleet' | 'alerts' | 'notices' | 'past'>
-type Sources = { apps: Apps, history: History, now: () => number, can?: Powers, tokens?: Pick<TokenRegistry, 'list'>,
-  sessions?: Sessions }
+type Sources = { apps: Apps, history: History, now: () => number, can?: Powers,
+  tokens?: Pick<TokenRegistry, 'list' | 'lastUseByOwner'>, sessions?: Sessions }
 type Asked = Sources & { can: Powers, params: URLSearchParams, id: string, describe?: () => Document,
   isAtLoopback?: boolean }
 
@@ -59,7 +59,6 @@ export function hostFrame ({ apps, can }: { apps: Apps, can?: Powers }) {
       trouble: { tone: sick[0]?.tone ?? (notices.length > 0 ? 'warn' : 'ok'), count: sick.length + notices.length } } }
 }
 
-/** The pages of a host for the live connection. */
 export function liveHostPages (
   { events, views, ...sources }: Omit<Sources, 'can'> & { events: Pick<EventStream, 'subscribe'>,
     views: Pick<Views, 'fragment'> }
@@ -153,7 +152,6 @@ export function createHostErrorPage (
     places: ({ can }) => placesFor({ apps, can }) })
 }
 
-/** The pages that somebody may see. */
 function placesFor ({ apps, can }: { apps: Apps, can: Powers }) {
   return HOST_PLACES.filter(({ needs }) =>
     !needs ||

@@ -12,7 +12,6 @@ import type { Apps } from './host-pages.ts'
 import type { History } from '../../db/history.ts'
 import type { Log } from '../system/log.ts'
 
-/** The pages of a host. */
 export function hostRouter (
   { apps, history, views, mounts, tokens, sessions, describe, basePath, now, log }: RouterParts & {
     apps:

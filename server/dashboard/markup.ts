@@ -15,7 +15,6 @@ export function icon (name: string, className: string = '') {
   }#${escaped(name)}"/></svg>`
 }
 
-/** The head of a table. */
 export function heads (...columns: readonly Column[]) {
   return `<thead role="rowgroup"><tr role="row">${columns.map(headOf).join('')}</tr></thead>`
 }

@@ -100,7 +100,6 @@ export function followOverview (asked: Asked) {
   }
 }
 
-/** Tells whether its release is not run by Node */
 export function runsProgram ({ release }: Pick<Status, 'release'>): boolean {
   return release.runtime === 'other'
 }
@@ -140,7 +139,6 @@ function wayBackOf (rollout: RolloutView | null,
     snapshot)
 }
 
-/** @returns why no rollout can start now */
 export function blockedReason (
   { state, rollout, upgrade }: Pick<Status, 'state' | 'rollout' | 'upgrade'>
 ): string | null {

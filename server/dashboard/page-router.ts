@@ -111,7 +111,6 @@ const MIN_GUESSED_CHARS = 5
 const LISTS: Readonly<Record<string, string>> = Object.freeze({ releases: '/deploys', rollouts: '/deploys',
   compare: '/deploys', workers: '/' })
 
-/** The page that was most likely meant. */
 export function nearestPlace (path: string, places: readonly Place[]): Place | null {
   const [, first = ''] = /^\/([\w-]{1,60})/.exec(path) ?? []
   const names = new Map(

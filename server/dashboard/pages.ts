@@ -47,8 +47,8 @@ export type Deck = Pick<import('../deck.ts').Deck,
     | 'alerts' | 'jobs' | 'diagnostics' | 'profiling' | 'vitals' | 'metricHistory' | 'fleet' | 'preview' | 'examine'
     | 'configuredAnew' | 'isStopFirst' | 'openRequests'>
 /** `can`: what the viewer may do */
-export type Sources = { deck: Deck, history: History, now: () => number, tokens?: Pick<TokenRegistry, 'list'>,
-  sessions?: Sessions, can?: Powers }
+export type Sources = { deck: Deck, history: History, now: () => number,
+  tokens?: Pick<TokenRegistry, 'list' | 'lastUseByOwner'>, sessions?: Sessions, can?: Powers }
 /**
  * `id`: the last part of the path, a number or a name; `describe`: the API as OpenAPI; `isAtLoopback`: see
  * isAtLoopback()

@@ -57,7 +57,6 @@ export function paletteModel (
   }
 }
 
-/** The pages that the viewer may open. */
 export function placesOf ({ deck, can }: { deck: Pick<Deck, 'fleet' | 'jobs' | 'metricHistory'>, can?: Powers }) {
   const has = { administer: can?.administer, allApps: !can?.apps, fleet: Boolean(deck.fleet),
     jobs: !deck.jobs.isEmpty(), metrics: !deck.metricHistory.isEmpty() }

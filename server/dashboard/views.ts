@@ -1,7 +1,6 @@
 import { Eta } from 'eta'
 import { capitalised, formatAgo, formatBytes, formatCommit, formatCount, formatDispatch, formatLimits, formatNode,
-  formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate,
-  formatTime } from '../../public/format.ts'
+  formatExactDuration, formatLatency, formatPercent, formatRate, formatTime, TICKS } from '../../public/format.ts'
 import { causeText } from '../../public/cause-words.ts'
 import { htmlWithBase } from '../api/base-path.ts'
 import { callOf, onMember, operationsByName } from '../api/form.ts'
@@ -131,13 +130,11 @@ const helpers = Object.freeze({
   /** A text in which names of the API stand between backticks. */
   withCode: (text: string) => escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>'),
 
-  /** A duration that the browser keeps up to date: `since` a time, `until` one, or the time `ago`. */
-  tick (kind: 'since' | 'until' | 'ago', iso: string, now: number) {
-    const ms = now - Date.parse(iso)
-    const text = { since: () => formatDuration(ms), until: () => formatDuration(Math.max(0, -ms)),
-      ago: () => formatAgo(ms) }[kind]()
-    return `<time data-tick="${kind}" datetime="${escaped(iso)}">${moving(escaped(text))}</time>`
-  },
+  /** A text that the browser keeps up to date: a duration `since` a time or `until` one, `in 5 min`, or `5 min ago`. */
+  tick: (kind: keyof typeof TICKS, iso: string, now: number) =>
+    `<time data-tick="${kind}" datetime="${escaped(iso)}">${
+      moving(escaped(TICKS[kind](now - Date.parse(iso))))
+    }</time>`,
 
   /** A text that changes each second. `key`: names it on its page */
   figure (key: string, text: string | number) {

@@ -123,7 +123,6 @@ function canariesOf (rollout: Status['rollout']): (number | null)[] {
     : []
 }
 
-/** The workers that have ended last, by slot. */
 function lastEnds (history: History): Map<number | null, { worker: number, url: string, why: string }> {
   const items = readOr(() => history.page({ type: ['worker.exited'], limit: MAX_EXITS }).items, [])
   const ends = items.toReversed().filter(({ worker }) => worker !== null)
@@ -171,14 +170,12 @@ function isMeant ({ id, slot, pid, release }: Row, q: string) {
   return q === '' || [slot, id, id === null ? null : `#${id}`, pid, release].some((each) => String(each) === q)
 }
 
-/** What a click on the head of a column leads to. */
 function linkOf (name: string, { sort, isAscending }: { sort: string, isAscending: boolean }): Wanted {
   const usual = COLUMNS[name].isAscending ?? false
   const next = name === sort ? !isAscending : usual
   return { sort: name === 'state' ? undefined : name, order: next === usual ? undefined : next ? 'asc' : 'desc' }
 }
 
-/** How many workers are in which state. */
 function kindsOf (all: Row[], { show, link }: { show?: string, link: (changes: Wanted) => string }) {
   const kinds = [{ kind: undefined, label: 'All', tone: 'idle' },
     ...Object.entries(WORKER_KINDS).map(([kind, look]) => ({ kind, ...look })), { kind: 'canary', label: 'Canary',

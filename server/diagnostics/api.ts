@@ -23,7 +23,6 @@ const START_BODY = z.strictObject({
   )
 }).meta({ examples: [{ kind: 'cpu-profile', durationMs: 10_000 }] })
 
-/** Profiles and snapshots of a worker, and their files. */
 export function diagnosticsResources ({ deck }: { deck: Deck }): Record<string, Resource> {
   return {
     '/workers/:id/diagnostics': {

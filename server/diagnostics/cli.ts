@@ -72,7 +72,6 @@ const CHANGES: Columns<ProfileChanges['functions'][number]> = {
 }
 const changedText = tableText(CHANGES, 'no function has changed by more than 0.1% of the time of a worker')
 
-/** Prints what the workers ran, by continuous profiling. */
 export async function profileCommand ({ api, options, cwd, answer, tell }: Context) {
   if (options.output !== undefined) {
     const file = path.resolve(cwd, options.output)
@@ -104,7 +103,6 @@ function functionsText ({ isOn, slices, since, until, busyMs, idleMs, functions 
   ].join('\n')
 }
 
-/** @returns with its busiest line */
 function placeOf ({ place, line }: ProfileFunction): string {
   return line === null ? place : place.replace(/:\d+$/, `:${line}`)
 }

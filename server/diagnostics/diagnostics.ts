@@ -27,7 +27,6 @@ const STOPS_WORKER = new Set(['heap-snapshot', 'report'])
 /** A larger one would block the loop of the master for long. */
 const MAX_BYTES = 16 * 1024 * 1024
 
-/** Examines one worker when an operator asks for it. */
 export function createDiagnostics ({ supervisor, events, store, folderOf, places, time = Date.now }: {
   supervisor: Pick<Supervisor, 'snapshot' | 'tell' | 'excuse' | 'onDiagnosed'>,
   events: EventStream,

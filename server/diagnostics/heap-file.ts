@@ -102,7 +102,6 @@ function createReader (fd: number) {
 
   return { textBefore, skipTo, rows, strings }
 
-  /** @returns the next byte */
   function next (): number {
     if (at === length) {
       length = readSync(fd, chunk, 0, CHUNK_BYTES, null)

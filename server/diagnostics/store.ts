@@ -42,7 +42,6 @@ export function openStore (folder: string, { maxFiles, maxBytes }: { maxFiles: n
 
     remove: removeItem,
 
-    /** Removes the oldest ones beyond the limits. */
     prune () {
       const done = [...known.values()].filter(({ state }) => state !== 'running')
       let bytes = done.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0)

@@ -4,7 +4,6 @@ import type { Deck } from '../deck.ts'
 
 export type { Report } from '../api/shapes.ts'
 
-/** What could drop a request or lose a release. */
 export function checkResources ({ deck }: { deck: Pick<Deck, 'examine'> }): Record<string, Resource> {
   return {
     '/checks': {

@@ -51,7 +51,6 @@ export function judgeNodes (inUse: readonly NodeInUse[],
   return versions.map((version) => judge(version, inUse.filter((each) => each.version === version), { now, table }))
 }
 
-/** @returns the newest line with long-term support */
 export function lineToTake (now: number, fits: NodeInUse['fits'] = () => true, { lines }: Table = NODE_LINES):
   | string
   | null

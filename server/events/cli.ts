@@ -20,7 +20,6 @@ export async function historyCommand (context: Context) {
   answer(found, () => found.items.length === 0 ? 'no events' : eventsText(found.items))
 }
 
-/** Reads as many as are wanted, page by page. */
 async function readEvents ({ api, options }: Context): Promise<{ items: Event[], next: string | null }> {
   const wanted = checkedLimit(options.limit ?? String(DEFAULT_LIMIT))
   const items: Event[] = []
@@ -35,7 +34,6 @@ async function readEvents ({ api, options }: Context): Promise<{ items: Event[],
   return { items, next }
 }
 
-/** Writes all that matches, unless a limit is given. */
 async function writeCsv ({ api, options, write, isTerminal }: Context) {
   const limit = options.limit === undefined ? undefined : checkedLimit(options.limit)
   const query = queryOf(options, FILTERS, { own: options.host, limit })

@@ -40,7 +40,6 @@ const TOLD: Readonly<Record<string, readonly string[]>> = Object.freeze({ rollou
 /** Numbers by which the page links to something. */
 const IDS: readonly string[] = ['crash', 'crashGroup', 'run', 'id']
 
-/** With what the workers ran. */
 export async function eventPageModel (
   { deck, can, now, ...asked }: Omit<Asked, 'now'> & { deck: Deck, can?: Powers, now: () => number }
 ) {

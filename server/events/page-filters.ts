@@ -146,7 +146,6 @@ export function givenFilters (params: URLSearchParams): Record<string, string> {
   )
 }
 
-/** @returns what a page shows in place of its list */
 export function toShownProblem (error: unknown): { status: number, title: string, message: string } {
   if (error instanceof DeckError) return { status: error.status, title: error.title, message: error.message }
   const { status, title } = new DeckError('history-unavailable', '')

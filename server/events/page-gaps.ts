@@ -35,12 +35,10 @@ export function historyGaps (
     lost: readOr(() => lossesOf(history, lossEvent(isOfCrashes)), []).filter((gap) => showsLoss(span, gap)) }
 }
 
-/** Whether events that have happened are not shown yet. */
 export function isUnwritten (history: { away?: string | null }, snapshot: { history?: State }) {
   return snapshot.history !== undefined && snapshot.history.problem !== null && typeof history.away !== 'string'
 }
 
-/** @returns the type of the events that tell of a loss */
 export function lossEvent (isOfCrashes: boolean): string {
   return isOfCrashes ? 'crash.records-lost' : 'history.recovered'
 }
@@ -51,7 +49,6 @@ export function spanOf (
   return { fromMs: toMs(since), toMs: toMs(until) }
 }
 
-/** Whether a page shows times of which something is lost. */
 export function showsLoss (span: Span, gap: Pick<Gap, 'from' | 'to'>) {
   return Date.parse(gap.to) >= span.fromMs && Date.parse(gap.from) <= span.toMs
 }

@@ -6,7 +6,6 @@ import type { DeckEvent } from './stream.ts'
 
 export type ShownEvent = ReturnType<typeof toShownEvent>
 
-/** Adds the texts and links that a page shows with an event. */
 export function toShownEvent (event: DeckEvent) {
   const isEnd = event.type === 'worker.exited' || event.type.startsWith('crash.group-')
   const { app, id } = event
@@ -18,7 +17,6 @@ export function toShownEvent (event: DeckEvent) {
     logsUrl: from(isEnd ? logsUrlOf(event) : null) }
 }
 
-/** @returns the logs of the slot around that time */
 export function logsUrlOf ({ slot, at }: { slot?: number | null, at: string }): string | null {
   return slot ? `/logs?slot=${slot}&around=${encodeURIComponent(at)}` : null
 }

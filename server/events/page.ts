@@ -43,7 +43,6 @@ const OPTIONAL: Readonly<Record<string, (keyof Filters)[]>> = Object.freeze({
 const REST_PER_COUNT = 50
 const MIN_REST_MS = 2000
 
-/** The model of the page with its graph. */
 export async function historyPageModel (asked: HistoryAsked) {
   const model = historyModel(toParts(asked))
   return { ...model, timeline: await readTimeline(asked, model) }
@@ -73,7 +72,6 @@ function toParts ({ history, deck, params, now, isOfHost }: HistoryAsked) {
     gapsIn: (shown: { since?: string | number, until?: string | number }) => historyGaps({ history, deck }, shown) }
 }
 
-/** @returns how long events are kept */
 function keptMs ({ settings }: HistoryAsked['deck']): number {
   return Number(settings?.list().find(({ name }) => name === 'history.maxAgeMs')?.value ?? Infinity)
 }
@@ -122,7 +120,6 @@ export function historyModel (
   }
 }
 
-/** What the page has beside its events. */
 export function listModel (
   { filters, query, place, next, now, isShort }: { filters: Filters, query: EventQuery | null,
     place: ReturnType<typeof parsePlace>, next: string | null, now: number, isShort: boolean }

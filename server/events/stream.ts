@@ -82,7 +82,6 @@ export function createEventStream (
       lastId = last
     },
 
-    /** @returns unsubscribe */
     subscribe (subscriber: (event: DeckEvent) => void): () => void {
       subscribers.add(subscriber)
       return () => {

@@ -28,7 +28,6 @@ export function settleFleetCrash (action: keyof typeof SETTLED) {
   }
 }
 
-/** Says who is missing in what is printed. */
 export function tellHosts ({ asked, answered, silent, refused, cut }: Hosts,
   { tell, cutText = '' }: { tell: (text: string) => void, cutText?: string })
 {

@@ -25,7 +25,6 @@ function healthText ({ host: { isSilent, isOwn, ageMs }, app }: Row) {
   return isSilent && !isOwn ? `silent for ${formatDuration(ageMs)}` : app?.health.text ?? 'No apps'
 }
 
-/** @returns lines about how it is reached */
 export function connectionFacts ({ nats, problem }: Pick<HostFleet, 'nats' | 'problem'>): string[] {
   return [
     `nats      ${

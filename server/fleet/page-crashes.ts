@@ -42,7 +42,6 @@ export function followFleetCrashes (asked: Asked) {
     isNewsOf: () => settledTimes(asked.deck.fleet) })
 }
 
-/** Who has answered, in words. */
 function hostTexts (hosts: Hosts) {
   const { asked, answered, silent, cut } = hosts
   const missing = missingIn(hosts)

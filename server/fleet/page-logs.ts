@@ -5,7 +5,6 @@ import { hostChoices, urlOn } from './page-members.ts'
 import type { FileType } from '../logs/page.ts'
 import type { FleetDeck } from './api.ts'
 
-/** The page of the logs for several hosts, and its file. */
 type Asked = { deck: FleetDeck, params: URLSearchParams, now: () => number }
 
 export async function fleetLogsModel ({ deck, ...asked }: Asked) {

@@ -44,7 +44,6 @@ export function urlOn (member: Pick<Member, 'isOwn' | 'url'> | undefined, path: 
   return member?.url ? member.url.replace(/\/$/, '') + path : null
 }
 
-/** The hosts that a list can be of. */
 export function hostChoices ({ fleet }: Pick<FleetDeck, 'fleet'>) {
   return { members: fleet?.status().members.map(({ member }) => member) ?? [] }
 }

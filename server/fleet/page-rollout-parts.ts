@@ -190,7 +190,6 @@ function timesOf ({ timeline }: FleetRollout): Map<string, Record<string, string
   return times
 }
 
-/** @returns ms */
 function msBetween (from: string | null, to: string | null): number | null {
   return from && to ? Math.max(0, Date.parse(to) - Date.parse(from)) : null
 }

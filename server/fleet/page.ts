@@ -125,7 +125,6 @@ function troublesOf (members: Marked[], toRow: (member: Marked) => ReturnType<ty
   return { items: all.slice(0, MOST_TROUBLES).map(toRow), more: Math.max(0, all.length - MOST_TROUBLES) }
 }
 
-/** @returns why no rollout can start now */
 export function blockedReason ({ nats, rollout }: Pick<FleetStatus, 'nats' | 'rollout'>): string | null {
   if (!nats.isConnected) return 'The fleet is out of reach.'
   if (rollout && !STATES[rollout.state].done) {

@@ -136,7 +136,6 @@ export function createPresence (
       return found.ageMs
     },
 
-    /** Leaves the fleet. */
     async close () {
       timers.clearInterval(every)
       timers.clearTimeout(soon)

@@ -225,7 +225,6 @@ export function notRunning ({ name, state, reason }: AppView): DeckError {
   })
 }
 
-/** Says the same to people. */
 export function whyNotRunning ({ name, state, reason }: AppView) {
   return { title: `${name} ${WORDS[state]}`, message: reason ?? '' }
 }

@@ -25,7 +25,6 @@ const WAY = { path: z.string().describe('of a Unix socket on this machine'),
 export type NewAdoption = z.infer<typeof NEW_ADOPTION>
 const NEW_ADOPTION = ADOPTION.extend(WAY).meta({ id: 'NewAdoption' })
 
-/** The host itself: one master with many apps. */
 export function hostResources ({ apps }: { apps: Apps }): Record<string, Resource> {
   return {
     '/host': {

@@ -6,7 +6,6 @@ import type { HostedApp } from './hosted-app.ts'
 import type { App } from '../app/app.ts'
 import type { Deck } from '../deck.ts'
 
-/** How an app of a host is, in short. */
 export function viewOf (
   { name, state, reason, isRetried, nextTryAt, order, dataDir, config, part }: HostedApp
 ): AppView {

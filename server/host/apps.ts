@@ -32,7 +32,6 @@ const OTHERS_START_WITHIN_MS = 1000
 /** How often an app that depends on others looks at them. */
 const LOOK_EVERY_MS = 500
 
-/** The apps of a host. */
 export function createApps ({ records, lent, forget, events, log, isBeside = false }: {
   /** where they are remembered */
   records: Records,

@@ -156,7 +156,6 @@ function createOnlyRecord (config: Config,
         runs: checkedRuns(dataDir.runs.read()) }], save: ({ runs }) => file.save(runs), remove () {} }
 }
 
-/** Refuses what only the host of a user can do. */
 function refuseOthers () {
   return { add: refuse, changeVariables: refuse, remove: refuse, adoptions: { begin: refuse, view () {
     throw new DeckError('not-found', 'This master runs one app, and no other one moves in')

@@ -86,7 +86,6 @@ export function appRows ({ apps, can }: Sources): Row[] {
   )
 }
 
-/** The menu that leads from one app to another. */
 export function switchModel ({ params, ...sources }: Sources & { params: URLSearchParams }) {
   const all = appRows(sources)
   const q = (params.get('q') ?? '').slice(0, 100)
@@ -136,7 +135,6 @@ function whyOf (sick: Row[]) {
   )
 }
 
-/** @returns of the host as a whole */
 export function healthOf (rows: Row[]): { tone: Tone, text: string, hint: string } {
   if (rows.length === 0)
     return { tone: 'idle', text: 'No apps yet', hint: 'One of these commands adds the first.' }

@@ -52,7 +52,6 @@ const END = z.strictObject({
 const PART =
   'text and its stream, `{ "stream": "stdout", "text": "…" }`; of `dropped` how many characters were skipped; of `end` the JobRun'
 
-/** Jobs of the app and their runs. */
 export function jobResources ({ deck: { jobs } }: { deck: Deck }, stream: StreamParts): Record<string, Resource> {
   const path = { name: JOB_NAME.describe('the name of a job') }
 

@@ -169,7 +169,6 @@ export function createJobs (services: JobServices) {
 
     isChild: runs.isChild,
 
-    /** What the next master needs if this one dies. */
     memory: (): JobsMemory => ({ runs: runs.memory(), due: schedule.memory() }),
 
     /** The releases that runs are of: their folders stay until then. */
@@ -227,10 +226,7 @@ function createLeftRuns ({ store }: JobServices, runs: Runs, onOver: (job: strin
   /** They were told to end. */
   const ending: Set<LeftRun> = new Set()
 
-  return {
-    /** @returns the run of a job that has not ended */
-    runOf: (name: string): number | null => [...ending].find(({ job }) => job === name)?.run ?? null,
-
+  return { runOf: (name: string): number | null => [...ending].find(({ job }) => job === name)?.run ?? null,
     take (left: LeftRun[], cause: 'upgrade' | 'master-lost') {
       for (const run of left) {
         if (runs.goOn(run, cause)) continue
@@ -243,8 +239,7 @@ function createLeftRuns ({ store }: JobServices, runs: Runs, onOver: (job: strin
         if (!known.has(id)) runs.tellLost({ run: id, job, name: job ?? String(command), isAlive: false })
       }
       runs.sweep()
-    }
-  }
+    } }
 
   async function waitForEnd (run: LeftRun) {
     ending.add(run)

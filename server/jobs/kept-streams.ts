@@ -25,7 +25,6 @@ export function createKeptStreams (keeper: Keeper) {
       return stdout && stderr ? { stdout, stderr } : null
     },
 
-    /** The run has ended. */
     drop (run: number) {
       for (const name of NAMES) keeper.drop(keyOf(run, name))
     },

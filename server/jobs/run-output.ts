@@ -38,7 +38,6 @@ export function createRunOutput ({ maxChars, file = null }: { maxChars: number, 
 
     text: () => parts.map(({ text }) => text).join(''),
 
-    /** The run has ended. */
     end () {
       if (file !== null) removeOutput(file)
     },

@@ -10,7 +10,6 @@ export const MAX_OUTPUT_CHARS = 64 * 1024
 /** Whoever has started a run may still be about to ask for its output. */
 const KEPT_AFTER_MS = 10_000
 
-/** What runs have written. */
 export function createRunOutputs ({ store, dataFolder, timers }: JobServices) {
   const folder = path.join(dataFolder, 'run-output')
   /** Of runs that have just ended. */
@@ -32,7 +31,6 @@ export function createRunOutputs ({ store, dataFolder, timers }: JobServices) {
       timer?.unref?.()
     },
 
-    /** Keeps it in the history. */
     record (id: number, job: string | null, output: string) {
       // The history says itself that it cannot be written; the log of the job has the output.
       attempt(() => store.keepOutput(id, job, readableText(output)))

@@ -17,7 +17,6 @@ type Step = { name: string, command: readonly string[], cwd: string, env: Record
 export type StepTools = {
   /** runs a command to its end, and returns what it has written to stdout; rejects where it fails */
   exec: (step: Step) => Promise<string>,
-  /** adds a line to the output of the run */
   tell: (line: string) => void,
   /** throws once the run is to end */
   check: () => void,

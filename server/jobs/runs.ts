@@ -124,7 +124,6 @@ export function createRuns (services: JobServices, onOver: (job: string) => void
       outputs.sweep(active)
     },
 
-    /** What the next master needs to go on with them. */
     memory: (): LeftRun[] =>
       [...active.values()].flatMap(({ id, order: { job, timeoutMs, attached }, process: { name, identity } }) =>
         identity ? [{ run: id, job, name, timeoutMs, hasTerminal: Boolean(attached), ...identity }] : []
@@ -136,7 +135,6 @@ export function createRuns (services: JobServices, onOver: (job: string) => void
     /** Null: it has ended a while ago */
     outputOf: (id: number): Pick<RunOutput, 'since'> | null => active.get(id)?.output ?? outputs.ofEnded(id),
 
-    /** Tells whether it is a run whose exit Node waits for */
     isChild: (pid: number): boolean =>
       children.has(pid) || [...active.values()].some(({ process }) => process.identity?.pid === pid),
 

@@ -19,7 +19,6 @@ export function createSchedule ({ configured, current, events, store, nextRun, n
     /** refuses what cannot be started now */
     check: () => void,
     start: (name: string, config: JobConfig, by: { actor: string, dueAt: string | null }) => Run,
-    /** the run of a job that has not ended */
     runOf: (name: string) => number | null,
     /** ends the run of a job, as the next one begins */
     replace: (name: string) => void
@@ -55,7 +54,6 @@ export function createSchedule ({ configured, current, events, store, nextRun, n
       })
     },
 
-    /** Sorted. */
     names: () => Object.keys(jobs).sort(),
 
     isScheduled: (name: string): boolean => jobs[name].cron !== undefined,
@@ -65,7 +63,7 @@ export function createSchedule ({ configured, current, events, store, nextRun, n
     show (name: string) {
       const { cron = null, overlap, timeoutMs, timeZone = null } = jobs[name]
       return { name, cron, timeZone, overlap, timeoutMs, nextAt: paused.has(name) ? null : timetable.nextAt(name),
-        paused: paused.get(name) ?? null, isWaiting: waiting.has(name), running: runOf(name) }
+        paused: paused.get(name) ?? null, isWaiting: waiting.has(name) || postponed.has(name), running: runOf(name) }
     },
 
     /**

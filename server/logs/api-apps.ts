@@ -16,7 +16,6 @@ type Wanted = Query & { app?: string[] }
 const NAMES = z.array(z.string())
 const MAX_NAMES_CHARS = 6000
 
-/** Chooses the apps. */
 export const OF_APPS = z.string().max(MAX_NAMES_CHARS).transform((text) => text.split(',')).optional().describe(
   'the names of apps, separated by commas; default: all that run'
 )

@@ -38,20 +38,17 @@ const MAX_ANSWER_BYTES = 1024 * 1024
 const LEVEL_LIST = new RegExp(`^(${LEVELS.join('|')})(,(${LEVELS.join('|')})){0,${LEVELS.length - 1}}$`)
 export const PLACES = /^\d{1,3}[oe]\d{1,15}(-\d{1,3}[oe]\d{1,15}){0,511}$/
 
-/** One line of a worker's output. */
 export const LOG_LINE = z.strictObject({ slot: COUNT.describe('0: a standby worker, or one that was'),
   stream: z.enum(STREAMS), text: z.string().describe('of another host: cut after 4000 characters'),
   arrivedAt: TIME.nullable().describe('about when it was written; null: not known'),
   place: z.string().describe('where it begins; `around` shows what is before and after it') })
 
-/** Selects logs in a query. */
 export const SELECTION = {
   /** 0: the log of standby workers. */
   slot: integerParam(0, 256),
   stream: z.enum(STREAMS).optional().describe('"stdout" or "stderr"')
 }
 
-/** Filters for the lines in the files. */
 export function lineFilters (now: () => number) {
   return {
     q: z.string().min(1).max(MAX_QUERY_CHARS).superRefine(checkPattern).optional().describe(

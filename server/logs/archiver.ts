@@ -175,7 +175,6 @@ function freeAlone (one: One, fd: number, end: number): true {
   return true
 }
 
-/** Removes what is beyond the bound. */
 function trimToBound (one: One, fd: number) {
   const { size } = fstatSync(fd)
   const parts = listParts(folder, one)
@@ -203,7 +202,6 @@ function countDropped (one: One, bytes: number) {
   one.droppedAt = performance.now()
 }
 
-/** Moves out one file. */
 async function moveOut (one: One) {
   const fd = openLive(one)
   try {

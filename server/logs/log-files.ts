@@ -109,7 +109,6 @@ function liveRange (folder: string, log: Log): { base: number, start: number, en
 
 const NO_HEAD = Object.freeze({ base: 0, start: 0 })
 
-/** @returns the offset behind its last byte */
 export function endOf (folder: string, log: Log): number {
   return liveRange(folder, log).end
 }
@@ -119,7 +118,6 @@ export function stampsFile (folder: string, { slot, stream }: Log) {
   return path.join(folder, `slot-${slot}.${stream}.times`)
 }
 
-/** @returns every log that is there */
 export function listLogs (folder: string): Log[] {
   return namesIn(folder).flatMap((name) => {
     const [, slot, stream] = LIVE.exec(name) ?? []

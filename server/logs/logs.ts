@@ -90,7 +90,6 @@ export function createLogs ({ folder, options, streams, onError = () => {} }: {
       await Promise.all([rotation.stop(), search.stop(), mirror?.stop({ handsOver })])
     },
 
-    /** @returns slots that have written */
     slots: (): number[] => [...slots.keys()].sort((a, b) => a - b),
 
     /**

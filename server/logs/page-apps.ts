@@ -3,7 +3,6 @@ import { joinedLogsFile, joinedLogsModel, type Kind } from './page-joined.ts'
 import { withListsJoined, type FileType } from './page.ts'
 import type { Powers } from '../dashboard/powers.ts'
 
-/** The page of the logs for several apps of a host, and its file. */
 type Asked = { apps: LoggedApps, can: Powers, params: URLSearchParams, now: () => number }
 
 export async function appLogsModel ({ apps, can, ...asked }: Asked) {

@@ -178,7 +178,6 @@ async function foundLines (deck: Deck, query: Query, texts: Texts) {
   }
 }
 
-/** @returns -1: none */
 function markOf (items: Entry[], around: Query['around']): number {
   if (around === undefined) return -1
   if (typeof around === 'number')

@@ -117,7 +117,6 @@ function keyAt ({ times, found }: Place, end: number) {
   return Math.min(found.at(-1)?.key ?? Infinity, times.orderOf(end))
 }
 
-/** Reads the next bytes before those that were read. */
 function readBack (place: Place, count: number) {
   const from = Math.max(place.from, place.to - CHUNK_BYTES)
   const bytes = readRangeSync(folder, place.log, from, place.to)

@@ -8,7 +8,6 @@ import type { RolloutView } from '../lifecycle/rollout/record.ts'
 const OUTCOMES: Record<string, Outcome> = { 'rollout.succeeded': 'succeeded', 'rollout.failed': 'failed',
   'rollout.rolled-back': 'rolled-back' }
 
-/** Keeps the outcome of rollouts with their release. */
 export function keepOutcomes (
   { releases, events }: { releases: Pick<Releases, 'settle' | 'markRolledBack' | 'prune' | 'save'>,
     events: Pick<EventStream, 'subscribe'> }

@@ -83,7 +83,6 @@ export function crashesOn ({ crashes }: Pick<import('../deck.ts').Deck, 'crashes
   )
 }
 
-/** @returns only what differs */
 function factsOf (before: KeptRelease, after: KeptRelease): { name: string, before: string, after: string }[] {
   const facts: [string, (release: KeptRelease) => string | null | undefined][] = [['Commit',
     ({ git }) => git && `${formatCommit(git.commit)}${git.isDirty ? ' + changed files' : ''}`], ['Branch',

@@ -157,7 +157,6 @@ function picksOf (params: URLSearchParams): { from: string, to: string } | null 
   return { from, to }
 }
 
-/** The choices of two releases to compare. */
 function pickerOf (releases: KeptRelease[],
   { from, to }: { from?: string, to?: string } = {}
 ): { from: string | undefined, to: string | undefined, choices: { id: string, label: string }[] } {

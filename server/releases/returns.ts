@@ -6,7 +6,6 @@ import type { Release } from '../lifecycle/state.ts'
 import type { Launches } from './launches.ts'
 import type { Stock } from './stock.ts'
 
-/** Releases to go back to. */
 export function createReturns (stock: Stock, launches: Pick<Launches, 'checkKind' | 'latestSpec' | 'latest'>) {
   const { catalogue, inPlace } = stock
 

@@ -150,7 +150,6 @@ function outputOf ({ hook }: Rollout): string[] {
   return (hook?.output ?? '').trimEnd().split('\n').filter(Boolean).slice(-SHOWN_LINES)
 }
 
-/** @returns the rollout once it is done or held */
 async function followRollout (rollout: Rollout,
   { api, tell }: Pick<Context, 'tell'> & { api: Pick<Context['api'], 'get'> }): Promise<Rollout>
 {

@@ -39,7 +39,6 @@ export function eventRecord (event: DeckEvent): LogRecord {
     trace: null }
 }
 
-/** Tells where the crash of an event is recorded. */
 function crashOf ({ detail }: DeckEvent): LogRecord['attributes'] {
   const { crash, crashGroup, errorName } = detail ?? {}
   return { ...typeof crash === 'number' && { 'clusterdeck.crash': crash },

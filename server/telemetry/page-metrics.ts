@@ -53,7 +53,6 @@ export function followMetrics (asked: Asked) {
   }
 }
 
-/** When another release ran than before. */
 function deploysIn (times: number[], releases: (string | null)[]): number[] {
   return times.filter((_, index) => index > 0 && releases[index] !== releases[index - 1])
 }

@@ -34,7 +34,6 @@ const ROUTES = z.strictObject({ since: TIME.nullable().describe('null: since thi
 export const routeFilters = (now: () => number) => ({ since: timeParam(now), until: timeParam(now), release: RELEASE,
   compare: RELEASE })
 
-/** Which routes are slow, or fail. */
 export function routeResources (
   { deck, now }: { deck: Pick<Deck, 'vitals'>, now: () => number }
 ): Record<string, Resource> {

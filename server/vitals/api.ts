@@ -53,7 +53,6 @@ const DEFAULT_RANGE_MS = 15 * MINUTE_MS
 // Time passes between a request for the last 15 minutes and this check.
 const TOLERANCE_MS = 2 * SECOND_MS
 
-/** Current and past vitals of the workers. */
 export function vitalsResources (
   { deck, now }: { deck: Pick<Deck, 'vitals'>, now: () => number }
 ): Record<string, Resource> {

@@ -9,7 +9,6 @@ import type { Columns } from '../cli/output.ts'
 const SORTS: Readonly<Record<string, (row: RouteRow) => number>> = Object.freeze({ requests: ({ requests }) => requests,
   errors: ({ errors }) => errors, p50: ({ p50Ms }) => p50Ms, p99: ({ p99Ms }) => p99Ms })
 
-/** Prints which routes are slow, or fail. */
 export async function routesCommand ({ api, options, answer }: Context) {
   const { sort } = options
   const valueOf = sort === undefined ? () => 0 : SORTS[checkedWord('--sort', Object.keys(SORTS), sort)]

@@ -57,12 +57,10 @@ function statusColumn (status: typeof STATUS_CLASSES[number]): Column {
   return { name, across: 'sum', over: 'sum', perUnit: 1 }
 }
 
-/** @returns the index of the column in a row */
 export function indexOf (name: ColumnName): number {
   return COLUMNS.findIndex((column) => column.name === name)
 }
 
-/** @returns all requests that have ended, of any status */
 export function requestsOf (row: ArrayLike<number>, offset: number = 0): number {
   let sum = 0
   for (let index = 0; index < STATUS_CLASSES.length; index++) sum += row[offset + FIRST_STATUS + index]

@@ -183,6 +183,25 @@ test('no two that are valid have one name, and a list says when each was used la
   await make('ada').expect(201)
 })
 
+test('what a browser does counts as a use of its token, and the page lists the browsers of the owner too', async (t) => {
+  const admin = await startAdmin(t)
+  const { id, token } = await admin.tokenFor('ada', 'admin')
+  const theirs = { cookie: await admin.signInBy(token) }
+  const mine = { cookie: await admin.signIn(admin.admin.signInLink()) }
+  admin.clock.advance(60 * 60_000)
+  const rowsSeenBy = async (headers: Record<string, string>) => {
+    const { text } = await admin.stranger().get('/access').set({ ...headers, accept: 'text/html' }).expect(200)
+    return text.split('<li id="token-').slice(1).map((row) => row.replace(/<[^>]*>/g, '').replace(/\s+/g, ' '))
+  }
+  const [owner, ada] = await rowsSeenBy(mine)
+  assert.match(owner, /^owner".* The owner's token admin signed in you In the data folder · last used now from 127/)
+  assert.match(ada, /signed in Token 1 · last used 1 h ago /)
+  const [ownerOfOther, own] = await rowsSeenBy(theirs)
+  assert.match(ownerOfOther, / signed in In the data folder · last used now /)
+  assert.match(own, / signed in you Token 1 · last used now /)
+  assert.equal(admin.history.tokens.get(id)?.usedAt, START_MS + 60 * 60_000)
+})
+
 test('a token is not revoked by whoever has not seen what has become of the tokens', async (t) => {
   const admin = await startAdmin(t)
   const [ada, bob] = [await admin.tokenFor('ada', 'admin'), await admin.tokenFor('bob', 'admin')]

@@ -113,7 +113,7 @@ test('an app that does not run says so, to a program and to a person, and one th
   assert.equal(body.detail, 'shop is stopped: POST /api/v1/apps/shop/start starts it')
   const page = await host.visit('/apps/shop/logs')
   assert.equal(page.status, 409)
-  assert.match(page.text, /shop is stopped/)
+  assert.match(page.text, /shop is stopped<[^]*No event, crash or line of output of it is kept\./)
   assert.doesNotMatch(page.text, /Its last lines/)
   const { body: unknown } = await host.api('get', '/api/v1/apps/shp/status').expect(404)
   assert.equal(unknown.detail, 'There is no app "shp" on this host (did you mean "shop"?)')

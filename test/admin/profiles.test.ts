@@ -21,6 +21,9 @@ test('the page of profiles says what ran, what a release has changed, and where 
   const changed = await read('/profiles?release=r2&beforeRelease=r1')
   assert.match(changed,
     /What has changed since r1.*priceOf<\/bdi>.*?"Before, 1 profile">20\.0%.*?"After, 1 profile">0\.0%/s)
+  deck.profiling.isOn = () => false
+  assert.match(await read('/profiles'),
+    /is off now\.<[^]*is kept for an hour\.[^]*>Switch it on<[^]*2 profiles of 5 s[^]*priceOf/)
   assert.match(await read('/profiles?worker=9'), /No profile of this choice is kept.*href="\/profiles">Show all/s)
   assert.match(await read('/profiles?worker=x'), /worker: expected/)
 

@@ -51,14 +51,14 @@ test('a release says what it is by now, leads to what came of it, and offers the
     progress: { total: 2, replaced: 0 } }
   admin.deck.events.publish({ type: 'rollout.failed', rollout: 7, actor: 'ada', message: detail.reason, detail })
   const [current, before, failed] = await Promise.all(['/releases/r1', '/releases/r3', '/releases/r4'].map(visit))
-  assert.match(current.text, /runs now[^]*id="roll-back-to-r3"[^]*No crashes on it\./)
+  assert.match(current.text, /runs now[^]*No crashes on it\.[^]*id="roll-back-to-r3"/)
   assert.doesNotMatch(current.text, /run it\./, 'which its mark has said')
   admin.deck.set({
     workers: admin.deck.snapshot().workers.map((worker, index) => index === 0 ? { ...worker, release: 'r3' } : worker)
   })
   assert.match((await visit('/releases/r1')).text, /1 of 2 workers runs it\./)
   assert.match(before.text,
-    /id="roll-back-to-r3"[^]*It has served before\. No crashes on it\. A rollback brings it back/)
+    /No crashes on it\.[^]*id="roll-back-to-r3"[^]*It has served before\. A rollback brings it back/)
   assert.match(failed.text,
     /Worker 3 &lt;b&gt;died&lt;\/b&gt;\.<[^]*href="\/rollouts\/7">See what happened<[^]*r1 runs\. Correct the code/)
   assert.match(failed.text, /href="\/releases\/r4\/compare\?from=r3">Compare<[^]*Deploy of r4 failed/)

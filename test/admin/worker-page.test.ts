@@ -190,7 +190,7 @@ test('an old worker tells what it keeps, and that the requests of its sessions s
   keep(7_200_000)
   const { html } = await visit(admin, '/workers/1')
   assert.match(html,
-    /takes nothing new but the requests of its sessions, and keeps <strong>3 WebSockets, 1 event stream and 9 sessions<\/strong>\. What is still open in <time[^>]*>2 h[^<]*<\/time> is closed then/)
+    /takes nothing new but the requests of its sessions, and keeps <strong>3 WebSockets, 1 event stream and 9 sessions<\/strong>\. What is still open <time[^>]*>in 2 h[^<]*<\/time> is closed then/)
   assert.match(html, /data-dialog="dialog-end-connections"/)
   keep(0)
   const closing = (await visit(admin, '/workers/1')).html

@@ -274,11 +274,18 @@ rareTest('a drag over the graph shows that part of the time, and any time is one
 
 rareTest('the fields say the time as the clock of whoever looks does', async (t) => {
   const dashboard = await startDashboard(t, browser, { history: pastOf([40, 20, 1]) })
-  const page = await dashboard.visit('/history?type=worker.exited')
-  const since = new Date(Date.now() - 30 * HOUR_MS).toISOString().slice(0, 16)
-  await page.getByLabel('From', { exact: true }).fill(since)
-  await page.waitForURL((url) => url.searchParams.get('since') === `${since}:00.000Z` && !url.searchParams.has('until'))
+  const page = await dashboard.visit('/history?type=worker.exited', { timezoneId: 'Asia/Tokyo' })
+  const from = page.getByLabel('From Asia/Tokyo')
+  const at = Math.floor(Date.now() / 1000) * 1000 - 30 * HOUR_MS
+  await from.fill(new Date(at + 9 * HOUR_MS).toISOString().slice(0, 19).replace('T', ' '))
+  await from.press('Enter')
+  await page.waitForURL((url) =>
+    url.searchParams.get('since') === new Date(at).toISOString() && !url.searchParams.has('until')
+  )
   assert.deepEqual(await shownIds(page), ['3', '2'])
+  await page.getByRole('button', { name: 'Local time: switch to UTC' }).click()
+  const inUtc = new Date(at).toISOString().slice(0, 19).replace('T', ' ')
+  assert.equal(await page.getByLabel('From UTC').inputValue(), inUtc)
 })
 
 rareTest('new events reach the graph by themselves', async (t) => {

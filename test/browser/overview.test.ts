@@ -44,7 +44,7 @@ test('says in one sentence how the cluster is, and counts down to the next try',
   await page.getByRole('heading', { level: 1, name: '1 of 2 workers is restarting' }).waitFor()
   const countdown = page.locator('#worker-2-none .retry time')
   const before = await countdown.textContent()
-  assert.match(String(before), /^(59 s|1 min 00 s)$/)
+  assert.match(String(before), /^in (59 s|1 min 00 s)$/)
   await page.waitForFunction((text) => document.querySelector('.retry time')?.textContent !== text, before)
 
   dashboard.setWorker(2, { crashLooping: true })

@@ -52,15 +52,47 @@ test('on a narrow screen no field and no page is cut, and the count of the fleet
   const within = (box: { x: number, width: number } | null) => box && box.x >= 0 && box.x + box.width <= 390
   assert.ok(within(await page.locator('#silent-count').boundingBox()))
   assert.ok(within(await page.locator('.nav [aria-current]').boundingBox()))
-  const widthOf = async (path: string, label: string) => {
+  for (const [path, label] of [['/logs', 'Go to UTC'], ['/history', 'From UTC'], ['/history', 'To UTC']]) {
     await page.goto(dashboard.url + path)
-    const box = await page.getByLabel(label, { exact: true }).boundingBox()
-    assert.ok(within(box))
-    return Number(box?.width)
+    const field = page.getByRole('textbox', { name: label })
+    assert.ok(within(await field.boundingBox()))
+    await field.fill('2026-12-31 23:59:59')
+    assert.ok(await field.evaluate(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth), `${label} is cut`)
   }
-  // The date, the time and the icon of Chromium take this much.
-  assert.ok(await widthOf('/logs', 'Go to') >= 168)
-  for (const label of ['From', 'To']) assert.ok(await widthOf('/history', label) >= 190)
+})
+
+test('on a narrow screen what scrolls sideways fades at its end, and figures and runs stay in sight', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const { deck } = dashboard
+  const inside = { items: deck.snapshot().workers.map((worker) => ({ ...worker, orphan: false, drifted: false })) }
+  deck.fleet = createFakeFleet({ answer: () => ({ status: 200, body: inside }) })
+  Object.assign(deck.metricsOfApp, { times: [Date.now() - 15_000, Date.now()], releases: ['r1', 'r1'],
+    metrics: [{ name: 'carts', help: '', type: 'gauge',
+      series: [{ labels: {}, lines: [{ label: '', values: [1, 2] }] }] }] })
+  await deck.jobs.runNow('nightly', { actor: 'ada' })
+  await deck.jobs.commands[0].finish()
+
+  const page = await dashboard.visit('/app-metrics', { width: 390 })
+  const widthOf = async (selector: string) => Number((await page.locator(selector).first().boundingBox())?.width)
+  assert.ok(await widthOf('.spark svg') > 250)
+  await page.goto(`${dashboard.url}/jobs`)
+  assert.ok(Number((await page.locator('#job-runs tbody tr').boundingBox())?.height) < 45, 'a run has one line')
+  await page.goto(`${dashboard.url}/fleet/members/web-2`)
+  assert.match(await page.locator('.fleet-inside tbody tr').first().innerText(), /#1\nr1\n\d/, 'release and uptime')
+
+  for (const path of ['/', '/history', '/logs', '/settings']) {
+    await page.goto(dashboard.url + path)
+    // What scrolls up and down as well is no menu.
+    const rows = await page.locator('nav, nav *, fieldset').evaluateAll((all) =>
+      all.filter((row) => row.scrollWidth > row.clientWidth && getComputedStyle(row).overflowX === 'auto').map(
+        (row) => {
+          const { position, width } = getComputedStyle(row, '::after')
+          return [row.className, position === 'sticky' && parseFloat(width) >= 40]
+        }
+      )
+    )
+    assert.ok(rows.length > 0 && rows.every(([, fades]) => fades), `${path}: ${JSON.stringify(rows)}`)
+  }
 })
 
 test('the pages of a log begin and end where the top bar does', async (t) => {
@@ -122,7 +154,7 @@ test('a setting is changed by a click, and the page says where each value comes 
   await untilLive(page)
   const isSamePage = await markPage(page)
   const row = page.locator('#setting-drain-deadlineMs')
-  assert.match(await row.innerText(), /^drain\.deadlineMs\s+30 s\s+Change/)
+  assert.match(await row.innerText(), /^drain\.deadlineMs\s+30 s\s+How long a draining worker may [^]*Change/)
   await row.getByText('drain.deadlineMs').first().click()
   await row.getByText('A change applies at once.').waitFor()
 
@@ -139,7 +171,8 @@ test('a setting is changed by a click, and the page says where each value comes 
   await value.fill('10000')
   await dialog.getByRole('button', { name: 'Change' }).click()
   await page.locator('#group-changed').getByText('10 s').waitFor()
-  assert.match(await row.innerText(), /10 s[^]*Changed by the owner's token[^]*Configured: 30 s, default/)
+  assert.match(await row.innerText(),
+    /10 s changed default 30 s[^]*Changed by the owner's token[^]*Configured: 30 s, default/)
   assert.equal(await dialog.isVisible(), false)
 
   await page.reload()

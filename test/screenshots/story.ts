@@ -103,13 +103,11 @@ export async function tellStory (admin: Admin, users: Users,
   { clock, ending = () => {}, isBrief }: { clock: ReturnType<typeof createClock>, ending?: Ending,
     isBrief?: boolean }): Promise<Life>
 {
-  const { deck, history } = admin
+  const { deck } = admin
   const end = Date.now()
   const from = end - DAYS * 24 * HOUR_MS
   const ago = (hours: number) => end - hours * HOUR_MS
   furnish(deck, from)
-  deck.jobs = createFakeJobs({ history, events: deck.events, jobs: JOBS,
-    more: { now: clock.now, timers: { setTimeout: () => 0, clearTimeout () {} } as unknown as typeof globalThis } })
   const life = createLife(admin, clock, { from, end, isBrief })
   deck.events.publish({ type: 'master.started', pid: 4000, actor: 'system' })
   life.serves(({ route, ms }, { release, at }) => ({
@@ -136,6 +134,7 @@ export async function tellStory (admin: Admin, users: Users,
   planJobs(admin, life, { from, end })
   ending(life, end)
   await life.arrive()
+  beginJobs(admin)
   tellLooks(deck, ago)
   tellOwnMetrics(deck, end)
   return life
@@ -173,9 +172,8 @@ function furnish (deck: Admin['deck'], from: number) {
     master: { ...master, nodeVersion: process.version, startedAt: new Date(from).toISOString(),
       rssBytes: 62 * 2 ** 20 } })
   deck.settings = createSettings(
-    { ...SCHEMA.parse({}), ...place, dataDir: '/srv/shop/.clusterdeck', workers: 4, jobs: JOBS } as Parameters<
-      typeof createSettings
-    >[0],
+    { ...SCHEMA.parse({ diagnostics: { profiling: 'on' } }), ...place, dataDir: '/srv/shop/.clusterdeck', workers: 4,
+      jobs: JOBS } as Parameters<typeof createSettings>[0],
     { key: 'key' }
   )
   deck.report = { ...deck.report, checkedAt: new Date().toISOString(), problems: 1,
@@ -196,6 +194,16 @@ async function tellUsers (deck: Admin['deck'], users: Users, life: Life, ago: (h
   for (const [hours, { token }] of [[98.1, grace], [27.1, grace], [26.7, ada], [7.2, ada], [2.75, ada], [0.4,
     grace]] as [number, typeof ada][])
     life.plan(ago(hours), () => users.signInBy(token))
+}
+
+/** From now on they run by the clock of this machine, each in no time. */
+function beginJobs ({ deck, history }: Admin) {
+  const jobs = createFakeJobs({ history, events: deck.events, jobs: JOBS })
+  deck.events.subscribe(({ type }) => {
+    if (type === 'job.started') setImmediate(() => jobs.commands.at(-1)?.finish())
+  })
+  jobs.start({ runs: [], due: {} })
+  deck.jobs = jobs
 }
 
 function planJobs ({ deck, history }: Admin, life: Life, { from, end }: { from: number, end: number }) {

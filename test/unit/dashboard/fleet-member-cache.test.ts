@@ -121,5 +121,5 @@ test('the page of a member says what an old worker is kept for, and until when',
   })
   const html = render('pages/fleet-member', { can: OPERATOR,
     ...await fleetMemberModel({ deck: { fleet }, id: 'b-2', now: () => NOW }) })
-  assert.match(html, /Kept<\/span><span class="retry held">3 WebSockets and 1 event stream, closed in <time[^>]*>2 h/)
+  assert.match(html, /Kept<\/span><span class="retry held">3 WebSockets and 1 event stream, closed <time[^>]*>in 2 h/)
 })

@@ -64,7 +64,7 @@ describe('the page of the settings', () => {
       'recycle.maxRssBytes',
       '512 MB',
       '536870912',
-      '0',
+      'never',
       'ben',
       7,
       'at once',
@@ -85,6 +85,22 @@ describe('the page of the settings', () => {
       []
     )
     assert.ok(unusedBy('other').every(({ canChange }) => !canChange))
+  })
+
+  test('says values in words, and what each option is about in one line', () => {
+    const all = new Map(
+      shownIn(settingsModel(asked({ wanted: { 'rollout.limits.errorRate': 0.125 } }))).map((each) => [each.name, each])
+    )
+    for (const [name, said] of [['rollout.limits.errorRate', '12.5 %'], ['rollout.limits.p99Ratio', '3 times'], [
+      'limits.memoryBytes',
+      'no limit'
+    ], ['rollout.limits.readyTimeoutMs', 'as ready.timeoutMs'], ['drain.longLivedMs', '4 h'], ['admin.plainHttp',
+      'off'], ['fleet.labels', 'none'], ['restart.policy', 'always'], ['standby', 'none']])
+      assert.equal(all.get(name)?.said, said, name)
+    const lacking = [...all.values()].filter(({ value, said }) => value === '0' && said === '0' || said === '{}')
+    assert.deepEqual(lacking.map(({ name }) => name), [], 'a 0 says what it means')
+    assert.equal(all.get('dispatch')?.short, 'Who gets a connection')
+    assert.ok([...all.values()].every(({ short }) => /^[^;]{4,220}$/.test(short)))
   })
 
   test('says the times of a cron expression in words', () => {
@@ -125,7 +141,7 @@ describe('the page of the settings', () => {
 
   test('says numbers as people do, exactly', () => {
     const said = [[250, 'ms', '250 ms'], [30_000, 'ms', '30 s'], [90_500, 'ms', '1 min 30 s 500 ms'], [2_592_000_000,
-      'ms', '30 d'], [0, 'ms', null], [10 * 1024 ** 2, 'bytes', '10 MB'], [1_000_000, null, '1,000,000'], [5, null,
+      'ms', '30 d'], [0, 'ms', '0 ms'], [10 * 1024 ** 2, 'bytes', '10 MB'], [1_000_000, null, '1,000,000'], [5, null,
       null], [[], null, 'none'], [['200-399'], null, '200-399'], ['auto', null, null]] as [unknown,
         'ms' | 'bytes' | null, string | null][]
     for (const [value, unit, text] of said) assert.equal(saidValue(value, unit), text)
