@@ -5,10 +5,10 @@ import { appNodeVersion, judgeNodes, nodesInUse } from '../doctor/node-lines.ts'
 import { NOTABLE_TYPES, type Tone } from '../events/kinds.ts'
 import { rolloutTitle, waitingText, type Health } from '../words/health.ts'
 import { newestMark } from '../vitals/page-chart-news.ts'
+import { freshSample, newestFigures } from '../vitals/page-newest.ts'
 import { crashUrlOf } from '../crashes/page-kinds.ts'
 import { readWholeFolds, withoutRoutineOfRollouts } from '../events/page-folds.ts'
 import { isUnwritten } from '../events/page-gaps.ts'
-import { figuresOf } from '../words/figures.ts'
 import { readable } from './readable-text.ts'
 import { isNewer } from '../config/release-id.ts'
 import { linesOf } from '../rollouts/page-graphs.ts'
@@ -21,7 +21,8 @@ import type { RolloutView } from '../lifecycle/rollout/record.ts'
 import type { DeckEvent } from '../events/stream.ts'
 
 /** The overview, made of the snapshot and the history. */
-type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'health' | 'notices' | 'releases' | 'jobs' | 'fleet'>
+type Deck = Pick<import('../deck.ts').Deck,
+  'snapshot' | 'health' | 'notices' | 'releases' | 'jobs' | 'fleet' | 'vitals'>
 type History = Pick<import('../../db/history.ts').History, 'page' | 'rollouts'> & { away?: string | null }
 
 const RECENT_ROWS = 8
@@ -30,8 +31,6 @@ const RECENT_EVENTS = 40
 /** The page of the jobs tells what went well: it happens too often to be news. */
 const RECENT_TYPES = [...NOTABLE_TYPES].filter((type) => type !== 'job.succeeded')
 const MAX_COUNTED = 100
-/** Workers report each second, so older figures are not shown. */
-const FRESH_MS = 5000
 const UNAVAILABLE: { isAvailable: boolean, rollout: RolloutView | null, events: DeckEvent[] } = Object.freeze({
   isAvailable: false,
   rollout: null,
@@ -80,8 +79,8 @@ export function overviewModel ({ deck, history, params, now: clock, kept }: Aske
     nodes: judgeNodes(nodesInUse(snapshot.master.nodeVersion, appNodeVersion(snapshot)), { now }).filter(({ state }) =>
       state === 'ended' || state === 'open'
     ), silent: silentLines(silentForApp(deck.fleet)), blocked: blockedReason(snapshot), lastRollout: rollout?.id ?? 0,
-    totals: totalsOf(snapshot.workers), isProgram, table, canonicalUrl: table.canonicalUrl, problem: table.problem,
-    standby: snapshot.standby, build: deck.jobs.building(),
+    totals: { ...newestFigures(deck, now), restarts: restartsOf(snapshot.workers) }, isProgram, table,
+    canonicalUrl: table.canonicalUrl, problem: table.problem, standby: snapshot.standby, build: deck.jobs.building(),
     rollout: rollout && toRollout(rollout, { history, isProgram }),
     wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }), wayBackPlace: isAtFault ? 'health' : 'rollout',
     recent: { isAvailable: past.isAvailable,
@@ -106,9 +105,7 @@ export function runsProgram ({ release }: Pick<Status, 'release'>): boolean {
 
 function withFreshVitals (snapshot: Status, now: number): Status {
   return { ...snapshot,
-    workers: snapshot.workers.map((worker) =>
-      worker.vitals && now - Date.parse(worker.vitals.at) > FRESH_MS ? { ...worker, vitals: null } : worker
-    ) }
+    workers: snapshot.workers.map((worker) => ({ ...worker, vitals: freshSample(worker.vitals, now) })) }
 }
 
 function toHealth ({ reasons, ...health }: Health) {
@@ -154,15 +151,10 @@ export function blockedReason (
   return null
 }
 
-function totalsOf (workers: WorkerRow[]) {
-  const { cpu: cpuPercent, memoryBytes: rssBytes, requestsPerSecond, p99Ms: latencyP99Ms } = figuresOf(workers)
-  const vitals = workers.flatMap((worker) => worker.vitals ?? [])
-  const sumOf = (key: 'openConnections' | 'threads') =>
-    vitals.every((each) => each[key] === null) ? null : vitals.reduce((total, each) => total + (each[key] ?? 0), 0)
+function restartsOf (workers: WorkerRow[]): number {
   // Two workers of a slot tell of the same restarts.
   const bySlot = new Map(workers.map(({ slot, restarts }) => [slot, restarts]))
-  return { cpuPercent, rssBytes, requestsPerSecond, latencyP99Ms, openConnections: sumOf('openConnections'),
-    threads: sumOf('threads'), restarts: [...bySlot.values()].reduce((total, n) => total + n, 0) }
+  return [...bySlot.values()].reduce((total, n) => total + n, 0)
 }
 
 /** By kind of a rollout: a newer release that comes back is no rollback for people. */

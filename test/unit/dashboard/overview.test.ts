@@ -6,6 +6,7 @@ import { withOneSnapshot } from '../../../server/dashboard/one-snapshot.ts'
 import { overviewModel } from '../../../server/dashboard/overview.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { toWorkerRow } from '../../../server/dashboard/worker-row.ts'
+import { createVitals } from '../../../server/vitals/vitals.ts'
 import { fake, type Parts } from '../../support/fake.ts'
 import { testStates } from '../../support/golden.ts'
 import { seen } from '../../support/seen.ts'
@@ -36,7 +37,8 @@ function modelOf ({ health, past = {}, ...fields }: State, now = NOW) {
       : { page: fails, rollouts: fails }
   )
   const deck = fake<Deck>({ snapshot: () => status, health: (of) => describeHealth(of, health),
-    notices: { list: () => [] }, jobs: { building: () => null }, releases: { get: fails, before: fails } })
+    notices: { list: () => [] }, jobs: { building: () => null }, releases: { get: fails, before: fails },
+    vitals: createVitals({ now: () => now }) })
   return { ...overviewModel({ params: new URLSearchParams(), deck, history, now: () => now }), can: OPERATOR,
     trouble: frameModel({ deck }).trouble }
 }
