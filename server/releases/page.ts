@@ -142,7 +142,8 @@ export async function compareModel (
     picks?.from ?? (params.get('from') || baseOf(deck, deck.releases.get(requireReleaseId(id))))
   )
   const comparison = await comparisonOf(deck, { from, to: id, now: now(), can })
-  return { now: now(), comparison, routes: worseRoutes(deck.vitals, { from, to: id }, now()),
+  return { now: now(), comparison,
+    routes: comparison.unsure === null ? worseRoutes(deck.vitals, { from, to: id }, now()) : [],
     picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }),
     crashes: { from: crashesOn(deck, from), to: crashesOn(deck, id) } }
 }
