@@ -11,6 +11,7 @@ import { readWholeFolds, withoutRoutineOfRollouts } from '../events/page-folds.t
 import { isUnwritten } from '../events/page-gaps.ts'
 import { readable } from './readable-text.ts'
 import { isNewer } from '../config/release-id.ts'
+import { decidedOf, type SidesRow } from '../rollouts/page-decided.ts'
 import { linesOf } from '../rollouts/page-graphs.ts'
 import { offeredRelease } from '../releases/page-list.ts'
 import { toShownEvent } from '../events/page-shown-event.ts'
@@ -176,8 +177,8 @@ export function toRollout (rollout: RolloutView,
   return { ...rollout, title: rolloutTitle(rollout),
     name: rollout.kind === 'restart'
       ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers')
-      : `${KINDS[kindOf(rollout)]} ${rollout.to ?? 'a new release'}`, outcome, waiting: waitingText(rollout),
-    hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
+      : `${KINDS[kindOf(rollout)]} ${rollout.to ?? 'a new release'}`, outcome, decided: decidedOf(rollout),
+    waiting: waitingText(rollout), hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
     tookMs: msBetween(rollout.startedAt, rollout.finishedAt ?? stoppedAt),
     beside: rollout.state === 'held' || (isCanary && outcome === null)
       ? toBeside(rollout, { crashesOfOld: crashesOfOld(history, rollout), isProgram })
@@ -195,7 +196,8 @@ function badgeOf ({ state }: RolloutView['steps'][number],
   return STEP_STATES[state] ?? { label: state, tone: 'idle', icon: 'circle' }
 }
 
-type BesideRow = { name: string, canary: string, baseline: string, isWorse: boolean }
+type Figures = Pick<RolloutView['verdicts'][number]['canary'], 'errorRate' | 'p99Ms'> & { requests: number | null }
+type Sides = Record<'canary' | 'baseline', Figures>
 
 /** New workers beside old ones, so that an operator can decide. `crashesOfOld`: null: unknown. */
 function toBeside (rollout: RolloutView,
@@ -206,25 +208,24 @@ function toBeside (rollout: RolloutView,
   const endMs = Date.parse(comparisons.at(-1)?.at ?? startedAt)
   const axis = { startMs, endMs, lengthMs: Math.max(1, endMs - startMs) }
   const last = comparison ?? verdicts?.at(-1) ?? null
+  const decided = decidedOf(rollout)
   const isUncounted = isProgram && !last?.canary.requests && !last?.baseline.requests
   return { isQuiet: !isUncounted && !last?.canary.requests, axis,
     lines: comparisons.length > 1 && !isUncounted ? linesOf(rollout, axis) : [],
-    rows: [...(isUncounted ? [] : besideInRequests(last, strategy)), { name: 'Crashes', canary: String(crashes ?? 0),
+    rows: [...isUncounted ? [] : besideInRequests(last ?? { canary: NO_FIGURES, baseline: NO_FIGURES }, decided),
+      ...decided ? [decided.row] : [], { name: 'Crashes', canary: String(crashes ?? 0),
       baseline: countOrNone(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }] }
 }
 
-function besideInRequests (last: RolloutView['comparison'], strategy: RolloutView['strategy']): BesideRow[] {
-  const { canary, baseline } = last ?? { canary: NO_FIGURES, baseline: NO_FIGURES }
-  const formatShare = (rate: number | null) => formatPercent(rate === null ? null : rate * 100)
-  return [{ name: 'Requests', canary: countOrNone(canary.requests), baseline: countOrNone(baseline.requests),
-    isWorse: false }, { name: '5xx', canary: formatShare(canary.errorRate), baseline: formatShare(baseline.errorRate),
-    isWorse: (canary.errorRate ?? 0) - (baseline.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0) }, { name: 'p99',
-    canary: formatLatency(canary.p99Ms), baseline: formatLatency(baseline.p99Ms),
-    isWorse: canary.p99Ms !== null &&
-      baseline.p99Ms !== null &&
-      canary.p99Ms >
-        Math.max(baseline.p99Ms * (strategy?.limits.p99Ratio ?? 1),
-          baseline.p99Ms + (strategy?.limits.slowerMs ?? 0)) }]
+/** What has decided stands in place of the figure of its kind. */
+function besideInRequests ({ canary, baseline }: Sides, decided: ReturnType<typeof decidedOf>): SidesRow[] {
+  const row = (name: string, textOf: (figures: Figures) => string) => ({ name, canary: textOf(canary),
+    baseline: textOf(baseline), isWorse: false })
+  return [row('Requests', ({ requests }) => countOrNone(requests)),
+    ...decided?.unit === 'share'
+      ? []
+      : [row('5xx', ({ errorRate }) => formatPercent(errorRate === null ? null : errorRate * 100))],
+    ...decided?.unit === 'ms' ? [] : [row('p99', ({ p99Ms }) => formatLatency(p99Ms))]]
 }
 
 function crashesOfOld (history: Pick<History, 'page'> | undefined, { from, startedAt }: RolloutView): number | null {
