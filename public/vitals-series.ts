@@ -88,7 +88,7 @@ export function createSeries (columns: readonly string[]) {
 
   /** All of the same step, as the page shows them beside each other. */
   function newestValues ({ toS, stepS }: Range): Record<string, number | null> {
-    const last = points.findLast(({ second }) => second < toS)
+    const last = points.at(-1)
     const isFresh = last !== undefined && last.second + last.stepS > toS - freshS(stepS)
     return Object.fromEntries(columns.map((name, index) => [name, isFresh ? last.mean[index] : null]))
   }

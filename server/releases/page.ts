@@ -7,7 +7,6 @@ import { baseOf, knownBase } from './api-comparison.ts'
 import { worseRoutes } from '../vitals/page-routes.ts'
 import { comparisonOf, crashesOn } from './page-comparison.ts'
 import { blockedReason, toRollout } from '../dashboard/overview.ts'
-import { decidedOf, type SidesRow } from '../rollouts/page-decided.ts'
 import { readOr } from '../dashboard/read-or.ts'
 import { firstLine } from '../dashboard/readable-text.ts'
 import { offeredRelease, toReleaseRow } from './page-list.ts'
@@ -74,9 +73,7 @@ export function releaseModel ({ deck, history, id, now }: Asked) {
 /** What the release is by now beyond its marks, and what somebody can do about it. */
 function standingOf (release: ReturnType<typeof toReleaseRow>,
   { snapshot, history }: { snapshot: Status, history: History }
-): { tone: Tone, text: string, why?: string | null,
-  sides?: { rows: SidesRow[], from: string, to: string | null } | null, next?: string, rollout?: number | null }
-{
+): { tone: Tone, text: string, failed?: ReturnType<typeof toRollout> | null, next?: string, rollout?: number | null } {
   const { rollout } = snapshot
   if (release.isCurrent) return { tone: 'ok', text: runningText(release) }
   if (rollout?.to === release.id) return { tone: 'info', text: runningText(release), rollout: rollout.id }
@@ -92,14 +89,14 @@ function runningText ({ workers: { running, all } }: ReturnType<typeof toRelease
 function unservedStanding ({ outcome, rollout }: ReturnType<typeof toReleaseRow>,
   { current, history }: { current: string, history: History }): ReturnType<typeof standingOf>
 {
-  const told = rollout === null ? null : readOr(() => history.rollout(rollout), null)
-  const decided = told && decidedOf(told)
+  const kept = rollout === null ? null : readOr(() => history.rollout(rollout), null)
+  const failed = kept && toRollout(kept)
   const isFailed = outcome === 'failed'
   if (!isFailed && outcome !== 'rolled-back') return { tone: 'idle', text: '' }
   const ended = `Its deploy ${isFailed ? 'failed' : 'was rolled back'}`
-  return { tone: isFailed ? 'bad' : 'warn', rollout, sides: decided && told && { ...told, rows: [decided.row] },
-    why: decided && told?.reason,
-    text: decided ? `${ended}: ${decided.title}.` : told?.reason ? `${capitalised(told.reason)}.` : `${ended}.`,
+  const reason = failed?.reason ? `${capitalised(failed.reason)}.` : `${ended}.`
+  return { tone: isFailed ? 'bad' : 'warn', rollout, failed,
+    text: failed?.decided ? `${ended}: ${failed.decided.title}.` : reason,
     next: `${current} runs. Correct the code and deploy again: that makes a new release.` }
 }
 

@@ -58,9 +58,8 @@ export function deployRows ({ rollouts, releases, builds = [], isFirstPage, snap
     isOvertaken ||= rollout.state === 'succeeded'
     return row
   })
-  const others = isFirstPage
-    ? releases.filter(({ id, rollout }) => !shown.has(id) && (rollout === null || rollout === snapshot.rollout?.id))
-    : []
+  // That of a rollout that runs has a card of its own, and comes into the list with its end.
+  const others = isFirstPage ? releases.filter(({ id, rollout }) => !shown.has(id) && rollout === null) : []
   const lastSuccess = over.find(({ state }) => state === 'succeeded')?.startedAt ?? ''
   const unfollowed = isFirstPage ? builds.filter(({ state }) => state !== 'succeeded') : []
   return [...unfollowed.map((build) => toBuildRow(build, build.startedAt < lastSuccess)),
