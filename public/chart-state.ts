@@ -11,16 +11,23 @@ type Situation = {
   untilMs: number,
   nowMs: number,
   /** null: all of them */
-  slot: number | null
+  slot: number | null,
+  /** how long the newest step is, which the headings tell of */
+  stepS: number
 }
 
 /** The database keeps steps of a minute for as long. */
 const KEPT_DAYS = 30
 const KEPT_MS = KEPT_DAYS * 24 * 60 * 60_000
 
-export function liveText ({ isLive, isConnected }: Situation): { text: string, tone: 'ok' | 'idle' | 'warn' } {
+/** Of the steps that figures come in. */
+const SPANS: Readonly<Record<number, string>> = Object.freeze({ 1: 'second', 10: '10 seconds', 60: 'minute' })
+
+export function liveText ({ isLive, isConnected, stepS }: Situation): { text: string, tone: 'ok' | 'idle' | 'warn' } {
   if (!isConnected) return { text: 'Not live: no connection', tone: 'warn' }
-  return isLive ? { text: 'Live', tone: 'ok' } : { text: 'Past time, not live', tone: 'idle' }
+  return isLive
+    ? { text: `Live: figures of the last ${SPANS[stepS]}`, tone: 'ok' }
+    : { text: 'Past time, not live', tone: 'idle' }
 }
 
 /** @returns empty: there is something to see */

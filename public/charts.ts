@@ -142,7 +142,7 @@ function showState () {
   const { mean, pointS } = vitals
   const isEmpty = CHARTS.every(({ lines: [{ column }] }) => mean[column].every((value) => value === null))
   const situation = { isLive: isLive(chosen), isConnected: document.documentElement.dataset.live !== 'off', isEmpty,
-    hasFailed: feedState === 'failed', untilMs: shown.toS * 1000, nowMs: serverTime(), slot }
+    hasFailed: feedState === 'failed', untilMs: shown.toS * 1000, nowMs: serverTime(), slot, stepS: shown.stepS }
   const { text, tone } = liveText(situation)
   const why = emptyText(situation)
   section.dataset.state = !isEmpty ? 'shown' : situation.isLive ? 'empty' : 'empty-past'

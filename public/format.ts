@@ -144,3 +144,15 @@ function clockOf (timeZone: string | undefined) {
 function padNumber (value: number) {
   return String(value).padStart(2, '0')
 }
+
+/** Why of two releases neither is called worse. Null: both ran long enough, and answered enough */
+export function formatUnsure (
+  unsure: readonly { release: string, ranMs: number, requests: number | null }[]
+): string | null {
+  const texts = unsure.map(({ release, ranMs, requests }) =>
+    ranMs === 0
+      ? `nobody knows that ${release} has served`
+      : `${release} ran only ${formatDuration(ranMs)}${requests === null ? '' : `, with ${requests} requests`}`
+  )
+  return texts.length === 0 ? null : `too little to call either of them worse: ${texts.join('; ')}`
+}

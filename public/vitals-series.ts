@@ -86,11 +86,11 @@ export function createSeries (columns: readonly string[]) {
       high: columnsOf((known, index) => Math.max(...known.map(({ high }) => Number(high[index])))) }
   }
 
+  /** All of the same step, as the page shows them beside each other. */
   function newestValues ({ toS, stepS }: Range): Record<string, number | null> {
-    return Object.fromEntries(columns.map((name, index) => {
-      const last = points.findLast(({ second, mean }) => second < toS && mean[index] !== null)
-      return [name, last && last.second + last.stepS > toS - freshS(stepS) ? last.mean[index] : null]
-    }))
+    const last = points.at(-1)
+    const isFresh = last !== undefined && last.second + last.stepS > toS - freshS(stepS)
+    return Object.fromEntries(columns.map((name, index) => [name, isFresh ? last.mean[index] : null]))
   }
 }
 

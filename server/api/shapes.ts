@@ -89,11 +89,18 @@ export type Figures = z.infer<typeof FIGURES>
 export const FIGURES = z.strictObject({ workers: COUNT, requests: COUNT, errorRate: z.number().nullable(),
   p99Ms: z.number().nullable() })
 
+export type Decided = z.infer<typeof DECIDED>
+const DECIDED = z.strictObject({ figure: z.string().describe('5xx, CPU, memory, or a quantile of latency such as p99'),
+  unit: z.enum(['share', 'ms', 'percent', 'bytes']), canary: z.number(), baseline: z.number(),
+  limit: z.number().describe('what the canary exceeds'),
+  option: z.enum(['errorRate', 'p99Ratio', 'slowerMs']).describe('of `rollout.limits`') })
+
 export type Verdict = z.infer<typeof VERDICT>
 export const VERDICT = z.strictObject({ at: TIME,
   passed: z.boolean().nullable().describe('null: too little traffic or time to judge'), isFinal: z.boolean(),
   message: z.string(), canary: FIGURES.describe('figures of the new workers'),
-  baseline: FIGURES.describe('figures of the old workers') })
+  baseline: FIGURES.describe('figures of the old workers'),
+  decided: DECIDED.optional().describe('of one that has not passed: the figure that decided') })
 
 export type RolloutStep = z.infer<typeof STEP>
 export const STEP = z.strictObject({ slot: NUMBER,

@@ -64,7 +64,7 @@ export type Services = {
   rolloutTurns: Turns | null,
   /** the port below that of slot 1; 0: they have none */
   portPerSlot: number,
-  vitals: Pick<Vitals, 'accept' | 'began' | 'left' | 'latest' | 'answers'>,
+  vitals: Pick<Vitals, 'accept' | 'began' | 'left' | 'latest' | 'lastMinute' | 'answers'>,
   appMetrics: AppMetrics,
   crashes: Pick<CrashRecorder, 'examine' | 'record'>,
   /** makes the release of a deploy */

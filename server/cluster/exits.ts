@@ -61,7 +61,7 @@ export function createExits (cluster: Cluster, { watchdog, sockets }: Parts) {
 
   /** `worker`: was killed and could not report its open requests */
   function lastReported (worker: number): Unfinished | null {
-    const report = vitals.latest(worker)
+    const report = vitals.lastMinute(worker).at(-1) ?? null
     return report && { requests: report.inFlight ?? 0, connections: report.openConnections ?? 0, isReported: true }
   }
 

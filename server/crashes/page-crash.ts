@@ -29,6 +29,8 @@ const TITLE_CHARS = 160
 const SHOWN_RELEASES = 6
 const MIN_SPAN_MS = 5000
 const MAX_SPAN_MS = 60_000
+/** A worker reports each second. */
+const SILENT_MS = 2500
 
 /** What is live of a page that shows a chosen crash. */
 const PINNED = Object.freeze(['crash-head', 'crash-when', 'crash-kept'])
@@ -160,17 +162,28 @@ function toCause ({ depth, errorName, errorMessage, stack }: Crash['causes'][num
 
 /** Draws the last minute of the worker, or less if it lived for less. */
 function vitalsOf ({ at, vitals }: Crash) {
-  const samples = (vitals ?? []).map((sample) => ({ sample, ageMs: Date.parse(at) - Date.parse(sample.at) }))
+  const samples = withGaps((vitals ?? []).map((sample) => ({ sample, ageMs: Date.parse(at) - Date.parse(sample.at) })))
   if (samples.length === 0) return { vitals: [], span: '' }
   const spanMs = Math.min(Math.max(samples[0].ageMs, MIN_SPAN_MS), MAX_SPAN_MS)
   const lines = VITALS.map(({ label, valueOf, format }) => {
-    const line = sparklineOf(samples.map(({ sample, ageMs }) => ({ ageMs, value: valueOf(sample) ?? null })), spanMs)
-    // A worker that hangs is silent: what it said before is not of its end.
+    const line = sparklineOf(
+      samples.map(({ sample, ageMs }) => ({ ageMs, value: sample && (valueOf(sample) ?? null) })),
+      spanMs
+    )
+    // What it said before it fell silent is not of its end.
     const { sample } = samples[samples.length - 1]
-    return { label, ...line, lastText: format(valueOf(sample) ?? null), maxText: format(line.max) }
+    return { label, ...line, lastText: format(sample && (valueOf(sample) ?? null)), maxText: format(line.max) }
   })
   return { vitals: lines.filter(({ max }) => max !== null),
     span: spanMs === MAX_SPAN_MS ? 'minute' : count(Math.round(spanMs / 1000), 'second') }
+}
+
+/** Puts an empty sample wherever the worker was silent, also before its end: a worker that hangs says nothing. */
+function withGaps (samples: { sample: Sample, ageMs: number }[]): { sample: Sample | null, ageMs: number }[] {
+  return samples.flatMap((each, index) => {
+    const nextMs = samples[index + 1]?.ageMs ?? 0
+    return each.ageMs - nextMs > SILENT_MS ? [each, { sample: null, ageMs: nextMs }] : [each]
+  })
 }
 
 /** @returns requests that ended in that second, whatever their status */

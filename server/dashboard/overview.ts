@@ -5,12 +5,13 @@ import { appNodeVersion, judgeNodes, nodesInUse } from '../doctor/node-lines.ts'
 import { NOTABLE_TYPES, type Tone } from '../events/kinds.ts'
 import { rolloutTitle, waitingText, type Health } from '../words/health.ts'
 import { newestMark } from '../vitals/page-chart-news.ts'
+import { freshSample, newestFigures } from '../vitals/page-newest.ts'
 import { crashUrlOf } from '../crashes/page-kinds.ts'
 import { readWholeFolds, withoutRoutineOfRollouts } from '../events/page-folds.ts'
 import { isUnwritten } from '../events/page-gaps.ts'
-import { figuresOf } from '../words/figures.ts'
 import { readable } from './readable-text.ts'
 import { isNewer } from '../config/release-id.ts'
+import { decidedOf, type SidesRow } from '../rollouts/page-decided.ts'
 import { linesOf } from '../rollouts/page-graphs.ts'
 import { offeredRelease } from '../releases/page-list.ts'
 import { toShownEvent } from '../events/page-shown-event.ts'
@@ -22,7 +23,8 @@ import type { RolloutView } from '../lifecycle/rollout/record.ts'
 import type { DeckEvent } from '../events/stream.ts'
 
 /** The overview, made of the snapshot and the history. */
-type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'health' | 'notices' | 'releases' | 'jobs' | 'fleet'>
+type Deck = Pick<import('../deck.ts').Deck,
+  'snapshot' | 'health' | 'notices' | 'releases' | 'jobs' | 'fleet' | 'vitals'>
 type History = Pick<import('../../db/history.ts').History, 'page' | 'rollouts'> & { away?: string | null }
 
 const RECENT_ROWS = 8
@@ -31,8 +33,6 @@ const RECENT_EVENTS = 40
 /** The page of the jobs tells what went well: it happens too often to be news. */
 const RECENT_TYPES = [...NOTABLE_TYPES].filter((type) => type !== 'job.succeeded')
 const MAX_COUNTED = 100
-/** Workers report each second, so older figures are not shown. */
-const FRESH_MS = 5000
 const UNAVAILABLE: { isAvailable: boolean, rollout: RolloutView | null, events: DeckEvent[] } = Object.freeze({
   isAvailable: false,
   rollout: null,
@@ -81,9 +81,9 @@ export function overviewModel ({ deck, history, params, now: clock, kept }: Aske
     nodes: judgeNodes(nodesInUse(snapshot.master.nodeVersion, appNodeVersion(snapshot)), { now }).filter(({ state }) =>
       state === 'ended' || state === 'open'
     ), silent: silentLines(silentForApp(deck.fleet)), fleetTurn: ownTurn(deck.fleet), blocked: blockedReason(snapshot),
-    lastRollout: rollout?.id ?? 0, totals: totalsOf(snapshot.workers), isProgram, table,
-    canonicalUrl: table.canonicalUrl, problem: table.problem, standby: snapshot.standby, build: deck.jobs.building(),
-    rollout: rollout && toRollout(rollout, { history, isProgram }),
+    lastRollout: rollout?.id ?? 0, totals: { ...newestFigures(deck, now), restarts: restartsOf(snapshot.workers) },
+    isProgram, table, canonicalUrl: table.canonicalUrl, problem: table.problem, standby: snapshot.standby,
+    build: deck.jobs.building(), rollout: rollout && toRollout(rollout, { history, isProgram }),
     wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }), wayBackPlace: isAtFault ? 'health' : 'rollout',
     recent: { isAvailable: past.isAvailable,
       events: withoutRoutineOfRollouts(past.events.map(toShownEvent), snapshot.rollout?.startedAt ?? null).slice(0,
@@ -106,9 +106,7 @@ export function runsProgram ({ release }: Pick<Status, 'release'>): boolean {
 
 function withFreshVitals (snapshot: Status, now: number): Status {
   return { ...snapshot,
-    workers: snapshot.workers.map((worker) =>
-      worker.vitals && now - Date.parse(worker.vitals.at) > FRESH_MS ? { ...worker, vitals: null } : worker
-    ) }
+    workers: snapshot.workers.map((worker) => ({ ...worker, vitals: freshSample(worker.vitals, now) })) }
 }
 
 function toHealth ({ reasons, ...health }: Health) {
@@ -153,15 +151,10 @@ export function blockedReason (
   return null
 }
 
-function totalsOf (workers: WorkerRow[]) {
-  const { cpu: cpuPercent, memoryBytes: rssBytes, requestsPerSecond, p99Ms: latencyP99Ms } = figuresOf(workers)
-  const vitals = workers.flatMap((worker) => worker.vitals ?? [])
-  const sumOf = (key: 'openConnections' | 'threads') =>
-    vitals.every((each) => each[key] === null) ? null : vitals.reduce((total, each) => total + (each[key] ?? 0), 0)
+function restartsOf (workers: WorkerRow[]): number {
   // Two workers of a slot tell of the same restarts.
   const bySlot = new Map(workers.map(({ slot, restarts }) => [slot, restarts]))
-  return { cpuPercent, rssBytes, requestsPerSecond, latencyP99Ms, openConnections: sumOf('openConnections'),
-    threads: sumOf('threads'), restarts: [...bySlot.values()].reduce((total, n) => total + n, 0) }
+  return [...bySlot.values()].reduce((total, n) => total + n, 0)
 }
 
 /** By kind of a rollout: a newer release that comes back is no rollback for people. */
@@ -183,8 +176,8 @@ export function toRollout (rollout: RolloutView,
   return { ...rollout, title: rolloutTitle(rollout),
     name: rollout.kind === 'restart'
       ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers')
-      : `${KINDS[kindOf(rollout)]} ${rollout.to ?? 'a new release'}`, outcome, waiting: waitingText(rollout),
-    hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
+      : `${KINDS[kindOf(rollout)]} ${rollout.to ?? 'a new release'}`, outcome, decided: decidedOf(rollout),
+    waiting: waitingText(rollout), hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
     tookMs: msBetween(rollout.startedAt, rollout.finishedAt ?? stoppedAt),
     beside: rollout.state === 'held' || (isCanary && outcome === null)
       ? toBeside(rollout, { crashesOfOld: crashesOfOld(history, rollout), isProgram })
@@ -202,7 +195,8 @@ function badgeOf ({ state }: RolloutView['steps'][number],
   return STEP_STATES[state] ?? { label: state, tone: 'idle', icon: 'circle' }
 }
 
-type BesideRow = { name: string, canary: string, baseline: string, isWorse: boolean }
+type Figures = Pick<RolloutView['verdicts'][number]['canary'], 'errorRate' | 'p99Ms'> & { requests: number | null }
+type Sides = Record<'canary' | 'baseline', Figures>
 
 /** New workers beside old ones, so that an operator can decide. `crashesOfOld`: null: unknown. */
 function toBeside (rollout: RolloutView,
@@ -213,25 +207,24 @@ function toBeside (rollout: RolloutView,
   const endMs = Date.parse(comparisons.at(-1)?.at ?? startedAt)
   const axis = { startMs, endMs, lengthMs: Math.max(1, endMs - startMs) }
   const last = comparison ?? verdicts?.at(-1) ?? null
+  const decided = decidedOf(rollout)
   const isUncounted = isProgram && !last?.canary.requests && !last?.baseline.requests
   return { isQuiet: !isUncounted && !last?.canary.requests, axis,
     lines: comparisons.length > 1 && !isUncounted ? linesOf(rollout, axis) : [],
-    rows: [...(isUncounted ? [] : besideInRequests(last, strategy)), { name: 'Crashes', canary: String(crashes ?? 0),
+    rows: [...isUncounted ? [] : besideInRequests(last ?? { canary: NO_FIGURES, baseline: NO_FIGURES }, decided),
+      ...decided ? [decided.row] : [], { name: 'Crashes', canary: String(crashes ?? 0),
       baseline: countOrNone(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }] }
 }
 
-function besideInRequests (last: RolloutView['comparison'], strategy: RolloutView['strategy']): BesideRow[] {
-  const { canary, baseline } = last ?? { canary: NO_FIGURES, baseline: NO_FIGURES }
-  const formatShare = (rate: number | null) => formatPercent(rate === null ? null : rate * 100)
-  return [{ name: 'Requests', canary: countOrNone(canary.requests), baseline: countOrNone(baseline.requests),
-    isWorse: false }, { name: '5xx', canary: formatShare(canary.errorRate), baseline: formatShare(baseline.errorRate),
-    isWorse: (canary.errorRate ?? 0) - (baseline.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0) }, { name: 'p99',
-    canary: formatLatency(canary.p99Ms), baseline: formatLatency(baseline.p99Ms),
-    isWorse: canary.p99Ms !== null &&
-      baseline.p99Ms !== null &&
-      canary.p99Ms >
-        Math.max(baseline.p99Ms * (strategy?.limits.p99Ratio ?? 1),
-          baseline.p99Ms + (strategy?.limits.slowerMs ?? 0)) }]
+/** What has decided stands in place of the figure of its kind. */
+function besideInRequests ({ canary, baseline }: Sides, decided: ReturnType<typeof decidedOf>): SidesRow[] {
+  const row = (name: string, textOf: (figures: Figures) => string) => ({ name, canary: textOf(canary),
+    baseline: textOf(baseline), isWorse: false })
+  return [row('Requests', ({ requests }) => countOrNone(requests)),
+    ...decided?.unit === 'share'
+      ? []
+      : [row('5xx', ({ errorRate }) => formatPercent(errorRate === null ? null : errorRate * 100))],
+    ...decided?.unit === 'ms' ? [] : [row('p99', ({ p99Ms }) => formatLatency(p99Ms))]]
 }
 
 function crashesOfOld (history: Pick<History, 'page'> | undefined, { from, startedAt }: RolloutView): number | null {

@@ -58,11 +58,12 @@ export function timeStrip (
   )
   const eventsByBin = Map.groupBy(events, ({ at }) => binOf(Date.parse(at), window))
   const values = load(window)
-  const most = Math.max(1, ...values.map((value) => value ?? 0))
+  const known = values.filter((value) => value !== null)
+  const most = known.length === 0 ? null : Math.max(...known)
   const binMs = (window.untilMs - window.sinceMs) / BINS
   const marks = Array.from({ length: BINS }, (_, index) => markOf(eventsByBin.get(index) ?? []))
   return { labels: labelsOf(marks), window: isoOf(window),
-    label: `${isProgram ? 'CPU' : 'Requests'}: press a time to see it`,
+    label: `${most === null ? '' : 'highest: '}${loadText(most, isProgram)}; press a time to see it`,
     chosen: chosen &&
       { ...isoOf(chosen), release: releaseThen(history, chosen.untilMs), said: marksText(events.filter(isIn(chosen))),
         holds: PAGES_OF_TIME.some((page) => page.test(path)) },
@@ -72,7 +73,7 @@ export function timeStrip (
       const span = { sinceMs: Math.round(window.sinceMs + index * binMs),
         untilMs: Math.round(window.sinceMs + (index + 1) * binMs) }
       const inside = eventsByBin.get(index) ?? []
-      const height = value === null ? 0 : Math.max(2, LOAD_PERCENT * value / most)
+      const height = value === null ? 0 : Math.max(2, LOAD_PERCENT * value / Math.max(1, Number(most)))
       return { x: index * 100 / BINS, width: 100 / BINS, height: Math.round(height * 10) / 10,
         tone: marks[index]?.tone ?? null,
         isChosen: chosen !== null && span.sinceMs < chosen.untilMs && span.untilMs > chosen.sinceMs,

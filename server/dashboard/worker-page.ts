@@ -5,6 +5,7 @@ import { DeckError, onRefusal } from '../errors.ts'
 import { capitalised } from '../../public/format.ts'
 import { withoutWorker } from '../crashes/page-kinds.ts'
 import { newestMark } from '../vitals/page-chart-news.ts'
+import { freshSample } from '../vitals/page-newest.ts'
 import { historyGaps, isUnwritten } from '../events/page-gaps.ts'
 import { logsModel, type Line } from '../logs/page.ts'
 import { blockedReason } from './overview.ts'
@@ -80,7 +81,8 @@ export function followWorker ({ deck, history, id, params, now, can }: Asked) {
 
   return function model () {
     const snapshot = deck.snapshot()
-    const row = snapshot.workers.find((worker) => worker.id === number) ?? null
+    const found = snapshot.workers.find((worker) => worker.id === number)
+    const row = found ? { ...found, vitals: freshSample(found.vitals, now()) } : null
     story ??= followStory(history, number, { slot: row?.slot, at })
     const { isAvailable, ...told } = readPast(story, { isNeeded: row === null })
     // Without `at` the live worker is meant.

@@ -10,7 +10,7 @@ import type { AppFleet as Fleet } from './app-fleet.ts'
 /** The workers of other members. A member is asked only while a page is open, once for all viewers. */
 type Worker = z.infer<typeof SAID>['items'][number]
 /** null: not known yet; `problem`: why there is nothing newer */
-type Inside = { workers: ReturnType<typeof besideSlot<ReturnType<typeof toWorkerRow<Worker>>>>[] | null,
+export type Inside = { workers: ReturnType<typeof besideSlot<ReturnType<typeof toWorkerRow<Worker>>>>[] | null,
   problem: string | null }
 /** `askedAt`: wall time, ms */
 type Known = { askedAt: number, coming: Promise<void> | null, inside: Inside }

@@ -1,8 +1,9 @@
 import { fleetOf, type FleetDeck } from './api.ts'
 import { DeckError } from '../errors.ts'
 import { marksOf } from './api-builds.ts'
-import { cachedMember, fetchMember } from './page-member-cache.ts'
+import { cachedMember, fetchMember, type Inside } from './page-member-cache.ts'
 import { toMemberRow, usualVersionOf } from './page-members.ts'
+import { figuresOf } from '../words/figures.ts'
 import { observationsOf } from './page-observations.ts'
 import { toFleetRollout } from './page-rollout-parts.ts'
 import type { AppFleet, FleetStatus } from './app-fleet.ts'
@@ -25,14 +26,23 @@ export async function fleetMemberModel ({ deck, id, now }: Asked) {
   const fleet = fleetOf(deck)
   const shown = shownOf(await fleet.look(), { fleet, id, now: now() })
   if (!shown) throw new DeckError('not-found', `No member of the fleet is called ${JSON.stringify(id.slice(0, 100))}`)
-  return { ...shown, inside: shown.isOpen ? await fetchMember(fleet, id, now(), FIRST_ANSWER_MS) : null }
+  return withInside(shown, shown.isOpen ? await fetchMember(fleet, id, now(), FIRST_ANSWER_MS) : null)
 }
 
 export function followFleetMember ({ deck: { fleet }, id, now }: Asked) {
   return () => {
     const shown = fleet && shownOf(fleet.status(), { fleet, id, now: now() })
-    return shown && { ...shown, inside: shown.isOpen ? cachedMember(fleet, id, now()) : null }
+    return shown && withInside(shown, shown.isOpen ? cachedMember(fleet, id, now()) : null)
   }
+}
+
+/** Its workers tell later figures than its last report, and a page shows one of both. */
+function withInside (shown: NonNullable<ReturnType<typeof shownOf>>, inside: Inside | null) {
+  const figures = inside?.workers && figuresOf(inside.workers)
+  const vitals = figures
+    ? { requestsPerSecond: figures.requestsPerSecond, latencyP99Ms: figures.p99Ms }
+    : shown.row.vitals
+  return { ...shown, row: { ...shown.row, vitals }, inside }
 }
 
 /** Null: no member has this name */

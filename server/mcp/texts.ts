@@ -1,5 +1,5 @@
-import { formatBytes, formatCommit, formatDuration, formatExactDuration, formatLatency, formatPercent,
-  formatRate } from '../../public/format.ts'
+import { formatBytes, formatCommit, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate,
+  formatUnsure } from '../../public/format.ts'
 import { changedParts } from '../config/changed-parts.ts'
 import { oneLine } from '../system/one-line.ts'
 import { levelsText } from './vitals-story.ts'
@@ -263,6 +263,7 @@ export function comparisonStory ({ from, to, changed, commits, files, figures }:
       `${to.id} against ${from.id}: ${
         figures.from && figures.to ? levelsText(figures.from, figures.to) : 'there are no figures of both'
       } (medians of up to 15 minutes: the last of ${from.id}, the first of ${to.id}).`,
+      figures.unsure.length > 0 && `That is ${formatUnsure(figures.unsure)}.`,
       `- ${releaseLine(from)}`,
       `- ${releaseLine(to)}`,
       parts.length > 0 && `Changed with ${to.id}: ${parts.map(clip).join(', ')}.`,

@@ -111,7 +111,11 @@ function figuresOf (workers: number, { requests, failed }: { requests: number, f
 }
 
 function roundMs (ms: number) {
-  return Number.isNaN(ms) ? null : Math.round(ms * 100) / 100
+  return Number.isNaN(ms) ? null : round(ms)
+}
+
+function round (ms: number) {
+  return Math.round(ms * 100) / 100
 }
 
 /** `ms`: since the comparison began. Null: there are too few requests to be sure. */
@@ -120,7 +124,7 @@ function verdictOn (
     failures: ReturnType<ReturnType<typeof createFailures>['look']>, latencies: ReturnType<typeof createLatencies>,
     worseRoute: ReturnType<typeof createWorseRoute> },
   limits: Limits
-): { passed: boolean | null, message: string, warning?: string } {
+): Pick<Verdict, 'passed' | 'message' | 'decided'> & { warning?: string } {
   const { errorRate, p99Ratio, minRequests } = limits
   if (canary.requests < minRequests) {
     const message = `too few requests to judge the new workers: ${canary.requests} in ${
@@ -134,14 +138,20 @@ function verdictOn (
     const message = `${failing} of the new workers' responses are 5xx, old workers: ${failedBefore}${
       failingText(worseRoute.failing())
     } (option rollout.limits.errorRate: ${errorRate})`
-    return { passed: false, message }
+    const before = baseline.errorRate ?? 0
+    return { passed: false, message,
+      decided: { figure: '5xx', unit: 'share', canary: canary.errorRate ?? 0, baseline: before,
+        limit: before + errorRate, option: 'errorRate' } }
   }
   const slower = latencies.slower()
   if (slower) {
     const where = slowerText(
       worseRoute.slower(Math.max(slower.baselineMs * p99Ratio, slower.baselineMs + limits.slowerMs))
     )
-    return { passed: false, message: `${slowText(slower)}${where} (option rollout.limits.p99Ratio: ${p99Ratio})` }
+    return { passed: false,
+      message: `${slowText(slower)}${where} (option rollout.limits.${slower.option}: ${limits[slower.option]})`,
+      decided: { figure: nameOf(slower.quantile), unit: 'ms', canary: round(slower.canaryMs),
+        baseline: round(slower.baselineMs), limit: round(slower.limitMs), option: slower.option } }
   }
   if (failures === 'unsure') {
     const message =

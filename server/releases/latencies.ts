@@ -3,8 +3,9 @@ import type { Limits } from '../api/shapes.ts'
 
 /** The report of one worker for one second; `latency`: a sparse histogram. */
 export type Report = { requests: number, latency: readonly number[], intervalMs: number, busyMs: number }
-/** latencies of both sides at one quantile */
-export type Slower = { quantile: number, canaryMs: number, baselineMs: number }
+/** latencies of both sides at one quantile; `limitMs`: what those of the canary exceed, by which option */
+export type Slower = { quantile: number, canaryMs: number, baselineMs: number, limitMs: number,
+  option: 'p99Ratio' | 'slowerMs' }
 
 /** The shares of slowest answers that are compared, each where a stretch has enough of them. */
 const SHARES = Object.freeze([0.5, 0.25, 0.1, 0.05, 0.02, 0.01])
@@ -141,10 +142,11 @@ function compareSides ({ canary, baseline }: { canary: Side, baseline: Side }, {
   for (const share of SHARES) {
     if (Math.min(canary.requests(), baseline.requests()) * share < LEAST_SLOW) return null
     const usualMs = quantile(before, 1 - share / MIX)
-    const limit = bucketOf(Math.max(usualMs * p99Ratio, usualMs + slowerMs))
-    if (isOver(canary, limit, share))
+    const limitMs = Math.max(usualMs * p99Ratio, usualMs + slowerMs)
+    if (isOver(canary, bucketOf(limitMs), share))
       return { quantile: 1 - share, canaryMs: quantile(canary.latency(), 1 - share),
-        baselineMs: quantile(before, 1 - share) }
+        baselineMs: quantile(before, 1 - share), limitMs,
+        option: limitMs === usualMs * p99Ratio ? 'p99Ratio' : 'slowerMs' }
   }
   return null
 }

@@ -1,5 +1,6 @@
 import { attempt } from '../errors.ts'
-import { formatBytes, formatCommit, formatLatency, formatPercent, formatRate } from '../../public/format.ts'
+import { formatBytes, formatCommit, formatLatency, formatPercent, formatRate,
+  formatUnsure } from '../../public/format.ts'
 import { changedParts, type Changed } from '../config/changed-parts.ts'
 import { compareReleases, type Comparison } from './api-comparison.ts'
 import { crashLabels, headlineOf } from '../crashes/page-kinds.ts'
@@ -41,18 +42,19 @@ export async function comparisonOf (deck: Deck,
   const { from, to, changed, commits, files, figures } = await compareReleases(deck, ids, { now,
     seesFiles: can?.operate === true })
   return { from, to, isSame: from.id === to.id, changes: changesOf({ changed }), facts: factsOf(from, to), commits,
-    files: files && { ...files, text: filesText(files) }, figures: figureRows(figures) }
+    files: files && { ...files, text: filesText(files) }, figures: figureRows(figures),
+    unsure: formatUnsure(figures.unsure) }
 }
 
 /** How the workers of both were, a row for each figure that is known of one of them. */
 function figureRows (
-  { from, to }: Comparison['figures']
+  { from, to, unsure }: Comparison['figures']
 ): { name: string, before: string, after: string, isWorse: boolean }[] {
   return FIGURES.flatMap(({ name, valueOf, format, isWorse }) => {
     const [before, after] = [from && valueOf(from), to && valueOf(to)]
     if (before === null && after === null) return []
     return [{ name, before: format(before), after: format(after),
-      isWorse: before !== null && after !== null && isWorse?.(before, after) === true }]
+      isWorse: unsure.length === 0 && before !== null && after !== null && isWorse?.(before, after) === true }]
   })
 }
 

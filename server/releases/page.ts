@@ -73,7 +73,7 @@ export function releaseModel ({ deck, history, id, now }: Asked) {
 /** What the release is by now beyond its marks, and what somebody can do about it. */
 function standingOf (release: ReturnType<typeof toReleaseRow>,
   { snapshot, history }: { snapshot: Status, history: History }
-): { tone: Tone, text: string, next?: string, rollout?: number | null } {
+): { tone: Tone, text: string, failed?: ReturnType<typeof toRollout> | null, next?: string, rollout?: number | null } {
   const { rollout } = snapshot
   if (release.isCurrent) return { tone: 'ok', text: runningText(release) }
   if (rollout?.to === release.id) return { tone: 'info', text: runningText(release), rollout: rollout.id }
@@ -89,11 +89,14 @@ function runningText ({ workers: { running, all } }: ReturnType<typeof toRelease
 function unservedStanding ({ outcome, rollout }: ReturnType<typeof toReleaseRow>,
   { current, history }: { current: string, history: History }): ReturnType<typeof standingOf>
 {
-  const told = rollout === null ? null : readOr(() => history.rollout(rollout)?.reason, null)
+  const kept = rollout === null ? null : readOr(() => history.rollout(rollout), null)
+  const failed = kept && toRollout(kept)
   const isFailed = outcome === 'failed'
   if (!isFailed && outcome !== 'rolled-back') return { tone: 'idle', text: '' }
-  return { tone: isFailed ? 'bad' : 'warn', rollout,
-    text: told ? `${capitalised(told)}.` : `Its deploy ${isFailed ? 'failed' : 'was rolled back'}.`,
+  const ended = `Its deploy ${isFailed ? 'failed' : 'was rolled back'}`
+  const reason = failed?.reason ? `${capitalised(failed.reason)}.` : `${ended}.`
+  return { tone: isFailed ? 'bad' : 'warn', rollout, failed,
+    text: failed?.decided ? `${ended}: ${failed.decided.title}.` : reason,
     next: `${current} runs. Correct the code and deploy again: that makes a new release.` }
 }
 
@@ -142,7 +145,8 @@ export async function compareModel (
     picks?.from ?? (params.get('from') || baseOf(deck, deck.releases.get(requireReleaseId(id))))
   )
   const comparison = await comparisonOf(deck, { from, to: id, now: now(), can })
-  return { now: now(), comparison, routes: worseRoutes(deck.vitals, { from, to: id }, now()),
+  return { now: now(), comparison,
+    routes: comparison.unsure === null ? worseRoutes(deck.vitals, { from, to: id }, now()) : [],
     picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }),
     crashes: { from: crashesOn(deck, from), to: crashesOn(deck, id) } }
 }

@@ -1,5 +1,5 @@
 import { formatBytes, formatPercent } from '../../public/format.ts'
-import type { Limits } from '../api/shapes.ts'
+import type { Limits, Verdict } from '../api/shapes.ts'
 
 /** of one worker for one second; `isCounted`: so are its requests */
 export type Report = { cpuPercent: number, rssBytes: number, intervalMs: number, isCounted: boolean }
@@ -12,10 +12,10 @@ const STRETCHES = 3
 const LEAST_MORE: Readonly<Usage> = Object.freeze({ cpuPercent: 20, rssBytes: 64 * 1024 ** 2 })
 /** Workers that take less than this share of what they took in the stretch before are still warming up. */
 const FALLS = 0.9
-const KINDS: Readonly<Record<keyof Usage, { name: string, format: (value: number) => string }>> = Object.freeze({
-  cpuPercent: { name: 'CPU', format: formatPercent },
-  rssBytes: { name: 'memory', format: formatBytes }
-})
+const KINDS = Object.freeze(
+  { cpuPercent: { name: 'CPU', unit: 'percent', format: formatPercent },
+    rssBytes: { name: 'memory', unit: 'bytes', format: formatBytes } } as const
+)
 
 /**
  * Whether new workers take more CPU or memory than old ones, where nobody counts requests: the kernel gives all workers
@@ -50,7 +50,7 @@ export function createUsages () {
     /** Whether there is a worker whose requests nobody counts. */
     hasAny: () => hasAny,
 
-    verdict ({ p99Ratio }: Limits): { passed: boolean | null, message: string } {
+    verdict ({ p99Ratio }: Limits): Pick<Verdict, 'passed' | 'message' | 'decided'> {
       if (!last)
         return { passed: null,
           message:
@@ -61,6 +61,8 @@ export function createUsages () {
       const found = kindsOf(over).find((kind) => over[kind].length >= STRETCHES)
       if (found)
         return { passed: false,
+          decided: { figure: KINDS[found].name, unit: KINDS[found].unit, canary: canary[found],
+            baseline: baseline[found], limit: limitOf(found, baseline[found], p99Ratio), option: 'p99Ratio' },
           message: `each new worker takes much more than an old one: ${
             textOf(found)
           } (option rollout.limits.p99Ratio: ${p99Ratio})` }
@@ -75,12 +77,16 @@ export function createUsages () {
     const [canary, baseline] = [meanOf(stretch.canary), meanOf(stretch.baseline)]
     last = { canary, baseline }
     for (const kind of kindsOf(over)) {
-      const isOver = canary[kind] > Math.max(baseline[kind] * p99Ratio, baseline[kind] + LEAST_MORE[kind])
+      const isOver = canary[kind] > limitOf(kind, baseline[kind], p99Ratio)
       const isFalling = canary[kind] < FALLS * (over[kind].at(-1) ?? 0)
       over[kind] = !isOver ? [] : isFalling ? [canary[kind]] : [...over[kind], canary[kind]]
     }
     stretch = newStretch()
   }
+}
+
+function limitOf (kind: keyof Usage, baseline: number, p99Ratio: number) {
+  return Math.max(baseline * p99Ratio, baseline + LEAST_MORE[kind])
 }
 
 function newStretch () {

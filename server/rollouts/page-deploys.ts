@@ -58,8 +58,10 @@ export function deployRows ({ rollouts, releases, builds = [], isFirstPage, snap
     isOvertaken ||= rollout.state === 'succeeded'
     return row
   })
+  // That of a rollout that runs has a card of its own, and comes into the list with its end.
+  const running = snapshot.rollout?.to
   const others = isFirstPage
-    ? releases.filter(({ id, rollout }) => !shown.has(id) && (rollout === null || rollout === snapshot.rollout?.id))
+    ? releases.filter(({ id, rollout }) => !shown.has(id) && rollout === null && id !== running)
     : []
   const lastSuccess = over.find(({ state }) => state === 'succeeded')?.startedAt ?? ''
   const unfollowed = isFirstPage ? builds.filter(({ state }) => state !== 'succeeded') : []

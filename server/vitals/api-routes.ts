@@ -9,6 +9,8 @@ import type { Vitals } from './vitals.ts'
 
 /** The vitals keep the routes of each minute for this time. */
 const KEPT_MS = 3_600_000
+/** A p99 of fewer requests says little. */
+export const LEAST_REQUESTS = 20
 /** Time passes between a request for the last hour and this check. */
 const TOLERANCE_MS = 2000
 

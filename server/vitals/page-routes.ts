@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { formatCount, formatLatency, formatPercent } from '../../public/format.ts'
+import { formatCount, formatLatency, formatPercent, formatUnsure } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
 import { parseFields } from '../api/input.ts'
-import { listRoutes, routeFilters, type RouteRow } from './api-routes.ts'
+import { LEAST_REQUESTS, listRoutes, routeFilters, type RouteRow } from './api-routes.ts'
+import { spansOf, unsureOf } from '../releases/api-comparison.ts'
 import { toShownProblem, urlOf } from '../events/page-filters.ts'
 import { isoOf, spanIn, timeChoices, type Span } from '../dashboard/time-strip.ts'
 import { slowInFlight, slowPast } from './page-slow-requests.ts'
@@ -28,8 +29,6 @@ const COMPARABLE = 20
 const SHOWN_WORSE = 10
 /** of the answers of a route */
 const FAILING = 0.01
-/** A p99 of few requests says little. */
-const LEAST_REQUESTS = 20
 const MUCH_SLOWER = 1.5
 const MUCH_SLOWER_MS = 10
 const MORE_ERRORS = 0.02
@@ -44,6 +43,9 @@ export function routesModel (
     const { texts, query, sort, span, then } = readFilters(params, now)
     const { compare, release } = texts
     const { items } = listRoutes(deck.vitals, query, now)
+    const unsure = release === undefined || compare === undefined
+      ? []
+      : unsureOf([{ release: compare, requests: null }, { release, requests: null }], spansOf(deck.releases, now))
     const byMinute = deck.vitals.requestsByMinute(release)
     const all = items.reduce((sum, row) => sum + row.totalMs, 0)
     return {
@@ -58,11 +60,12 @@ export function routesModel (
         ariaSort: sort === name ? 'descending' : null })
       ),
       compare: compare ?? null,
+      unsure: formatUnsure(unsure),
       box: SPARK_BOX,
       sparkTitle: choices.find(([value]) => value === texts.since && value !== 'all')?.[1] ?? 'Last hour',
       rows: items.sort((one, other) => SORTS[sort].valueOf(other) - SORTS[sort].valueOf(one)).map((row) => ({ ...row,
-        share: all === 0 ? 0 : row.totalMs / all, worse: worseThanBefore(row), isFailing: isFailing(row),
-        url: urlOf('/route', { route: row.route, ...then }), spark: sparkOf((at) =>
+        share: all === 0 ? 0 : row.totalMs / all, worse: unsure.length === 0 ? worseThanBefore(row) : null,
+        isFailing: isFailing(row), url: urlOf('/route', { route: row.route, ...then }), spark: sparkOf((at) =>
           byMinute.get(row.route)?.get(at) ?? 0, span).path })
       ),
       canonicalUrl: urlOf('/routes', { ...texts, ...(sort === 'time' ? {} : { sort }) })

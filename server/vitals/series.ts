@@ -168,7 +168,8 @@ function requestsIn (row: ArrayLike<number>, offset: number) {
   return Number.isNaN(requests) ? null : requests
 }
 
-function perSecond (row: ArrayLike<number>, offset: number, stepS: number) {
+/** @returns requests */
+export function perSecond (row: ArrayLike<number>, offset: number, stepS: number) {
   return rateOf(requestsIn(row, offset), stepS)
 }
 

@@ -1,12 +1,12 @@
 import { countOf, createAnswers } from './answers.ts'
 import { Blend } from './blend.ts'
-import { COLUMNS, indexOf, requestsOf, toObject, type ColumnName, type MeasuredName, type Row } from './columns.ts'
+import { COLUMNS, indexOf, toObject, type ColumnName, type MeasuredName, type Row } from './columns.ts'
 import { createGrowingMemory, type Growing } from './growing-memory.ts'
 import { readReport, type Report } from './report.ts'
 import { createRing } from './ring.ts'
 import { createRoutes } from './routes.ts'
 import { createRollup, type StoredStep } from './rollup.ts'
-import { createSeries } from './series.ts'
+import { createSeries, perSecond } from './series.ts'
 import { createSlowSpells, type Spell, type SpellEnd } from './slow-spells.ts'
 import { createTotals } from './totals.ts'
 import { createWriter } from './writer.ts'
@@ -17,6 +17,7 @@ type Sample = { at: string, rssBytes: number, cpuPercent: number } & Record<
   Exclude<ColumnName, 'rssBytes' | 'cpuPercent'>,
   number | null
 >
+type Latest = Sample & { requestsPerSecond: number | null }
 /** `cpuMs`: since the process began */
 type Usage = { rssBytes: number, cpuMs: number }
 type SlotMemory = { ring: ReturnType<typeof createRing>, second: Blend }
@@ -135,9 +136,8 @@ export function createVitals (
     /** Adds up the reports that have come, as those of this second. `second`: since the epoch. */
     turn: turnSecond,
 
-    /** @returns its newest report */
-    latest: (worker: number): (Sample & { requestsPerSecond: number | null }) | null =>
-      workers.get(worker)?.latest() ?? null,
+    /** @returns its newest second, which `series` has too: a page never tells of two samples */
+    latest: (worker: number): Latest | null => workers.get(worker)?.latest ?? null,
 
     /** `worker`: which may have died. Returns its reports of its last minute, oldest first. */
     lastMinute: (worker: number): Sample[] => workers.get(worker)?.lastMinute() ?? [],
@@ -235,7 +235,7 @@ class Member {
   hasSentNonsense = false
   newest: Row | null = null
   #newestAt = 0
-  #requestsPerSecond: number | null = 0
+  latest: Latest | null = null
   /** What its process had taken when it was looked at, while it was silent. */
   #seen: { at: number, cpuMs: number } | null = null
   #ring = createRing(WORKER_MEMORY_S)
@@ -245,24 +245,19 @@ class Member {
   }
 
   /** `at`: wall ms */
-  take ({ row, latency, statuses, intervalMs }: Report, at: number) {
+  take ({ row, latency }: Report, at: number) {
     this.#seen = null
     this.report.add(row)
     this.report.addLatency(latency)
     this.newest = this.report.row()
     this.#newestAt = at
-    this.#requestsPerSecond = statuses === null
-      ? null
-      : intervalMs > 0
-      ? Math.round(requestsOf(row) / intervalMs * 10_000) / 10
-      : 0
   }
 
   /** Null: nothing is known of this second */
   turn (second: number, { at, usage }: { at: number, usage: () => Usage | null }): Row | null {
     if (!this.report.isEmpty) {
       const row = this.report.row()
-      this.#ring.write(second, row)
+      this.#keep(second, row)
       return row
     }
     if (!this.isAlive) return null
@@ -270,10 +265,14 @@ class Member {
     if (this.#look(row, { at, usage: usage() })) {
       this.newest = row
       this.#newestAt = at
-      this.#requestsPerSecond = null
-      this.#ring.write(second, row)
+      this.#keep(second, row)
     }
     return this.newest && row
+  }
+
+  #keep (second: number, row: Row) {
+    this.#ring.write(second, row)
+    this.latest = { ...toSample(this.#newestAt, row), requestsPerSecond: perSecond(row, 0, 1) }
   }
 
   /** A worker that hangs says nothing, but its process is seen from outside. Returns whether its CPU is known. */
@@ -284,10 +283,6 @@ class Member {
     row[RSS_BYTES] = usage.rssBytes
     row[CPU_PERCENT] = Math.max(0, usage.cpuMs - before.cpuMs) / (at - before.at) * 100
     return true
-  }
-
-  latest (): (Sample & { requestsPerSecond: number | null }) | null {
-    return this.newest && { ...toSample(this.#newestAt, this.newest), requestsPerSecond: this.#requestsPerSecond }
   }
 
   lastMinute (): Sample[] {

@@ -1,10 +1,14 @@
 import type { Worker } from '../api/cluster.ts'
 
+type Measured = {
+  vitals: Pick<NonNullable<Worker['vitals']>, 'requestsPerSecond' | 'latencyP99Ms' | 'cpuPercent' | 'rssBytes'> | null
+}
+
 /**
  * What the workers of an app use and answer together, null where none has been measured yet. `cpu`: percent of a core;
  * `p99Ms`: of the slowest worker
  */
-export function figuresOf (workers: Pick<Worker, 'vitals' | 'restarts'>[]) {
+export function figuresOf (workers: (Measured & Pick<Worker, 'restarts'>)[]) {
   const vitals = workers.flatMap((worker) => worker.vitals ?? [])
   const latencies = vitals.flatMap(({ latencyP99Ms }) => latencyP99Ms ?? [])
   return { cpu: sumOf(vitals.map(({ cpuPercent }) => cpuPercent)),
@@ -16,7 +20,7 @@ export function figuresOf (workers: Pick<Worker, 'vitals' | 'restarts'>[]) {
 }
 
 /** False: they are programs of another language, and only Node programs count them */
-export function areRequestsCounted (workers: Pick<Worker, 'vitals'>[]): boolean {
+export function areRequestsCounted (workers: Measured[]): boolean {
   const vitals = workers.flatMap((worker) => worker.vitals ?? [])
   return vitals.length === 0 || vitals.some(({ requestsPerSecond }) => requestsPerSecond !== null)
 }

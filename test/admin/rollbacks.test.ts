@@ -102,6 +102,24 @@ test('the page of a release follows the cluster: once another one runs, it no lo
   assert.match(head(), /id="roll-back-to-r1"[^]*It has served before/)
 })
 
+test('a deploy that failed by a figure is told in few words, with the figure of both sides, its limit and its option', async (t) => {
+  const { admin, visit } = await setUp(t)
+  const [running] = admin.deck.releases.items
+  admin.deck.releases.items.unshift({ ...running, id: 'r4', servedAt: null, outcome: 'rolled-back', rollout: 7 })
+  const figures = { workers: 1, requests: 900, errorRate: 0, p99Ms: 130 }
+  const detail = { id: 7, kind: 'deploy', state: 'rolled-back', from: 'r1', to: 'r4', actor: 'ada', note: null,
+    startedAt: running.createdAt, finishedAt: running.createdAt, done: true, reason: 'p50 is 120 ms', steps: [],
+    progress: { total: 2, replaced: 0 },
+    verdicts: [{ at: running.createdAt, passed: false, isFinal: false, message: 'p50 is 120 ms', canary: figures,
+      baseline: figures,
+      decided: { figure: 'p50', unit: 'ms', canary: 120, baseline: 20, limit: 90, option: 'p99Ratio' } }] }
+  admin.deck.events.publish({ type: 'rollout.rolled-back', rollout: 7, actor: 'ada', message: detail.reason, detail })
+  for (const path of ['/', '/deploys', '/releases/r4', '/rollouts/7'])
+    assert.match((await visit(path)).text,
+      /<dt>p50 of r4<\/dt><dd class="is-worse">120 ms<[^]*?>20 ms<[^]*?>90 ms [^]*?>p99Ratio</, path)
+  assert.match((await visit('/releases/r4')).text, /<strong><bdi>Its deploy was rolled back: too slow\.</)
+})
+
 test('a release is compared with the one before it, unless another is named', async (t) => {
   const { admin, visit } = await setUp(t)
   const [running, older] = admin.deck.releases.items

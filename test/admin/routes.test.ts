@@ -18,6 +18,9 @@ async function setUp (t: TestContext) {
       release)
   say('r1', ['GET /users/:id', 5], ['GET /orders', 10])
   admin.clock.advance(10 * MINUTE_MS)
+  const [r1] = admin.deck.releases.items
+  admin.deck.releases.items.push({ ...r1, id: 'r2',
+    servedAt: new Date(admin.clock.now() - 5 * MINUTE_MS).toISOString() })
   say('r2', ['GET /users/:id', 500], ['GET /orders', 10, 25], [HOSTILE, 1])
   return admin
 }
@@ -70,11 +73,25 @@ test('a route has a page: its last hour, and each release that has answered it',
 })
 
 test('what a release answers worse stands where it is compared', async (t) => {
-  const { deck, visit } = await setUp(t)
-  deck.releases.items.push({ ...deck.releases.items[0], id: 'r2' })
+  const { visit } = await setUp(t)
   const { text } = await visit('/compare?from=r1&to=r2')
   assert.match(text,
     /Routes that r2 answers worse[^]*GET \/users\/:id[^]*Slower[^]*4\.87 ms → 487 ms[^]*GET \/orders[^]*More errors[^]*0\.0% → 50\.0%/)
+})
+
+test('of a release that ran only briefly nothing is called worse, and whoever compares it is told so', async (t) => {
+  const { deck, clock, visit, api } = await setUp(t)
+  const [, r2] = deck.releases.items
+  deck.vitals.accept(1, 1, report({ latenciesMs: Array(40).fill(500) }), 'r2')
+  deck.vitals.turn(clock.now() / 1000 - 10)
+  r2.servedAt = new Date(clock.now() - 21_000).toISOString()
+  const { body } = await api('get', '/api/v1/releases/r2/compare?from=r1').expect(200)
+  assert.deepEqual(body.figures.unsure, [{ release: 'r2', ranMs: 21_000, requests: 40 }])
+  for (const path of ['/compare?from=r1&to=r2', '/routes?release=r2&compare=r1']) {
+    const { text } = await visit(path)
+    assert.match(text, /oo little to call either of them worse: r2 ran only 21 s/, path)
+    assert.deepEqual(text.match(/.{0,80}(?:">Slower|">More errors|is-worse)/g), null, path)
+  }
 })
 
 test('a time that is chosen counts for the routes too, by the minute', async (t) => {

@@ -29,6 +29,7 @@ test('load and what happened stand above the pages of an app, and a time that is
     /href="\/crashes\?state=all&amp;since=[^"]*&amp;until=[^"]*" aria-label="[^"]*1 unplanned restart, 1 rollout"/)
   assert.match(now, /class="mark tone-bad"/)
   assert.match(now, /<text class="tone-bad[^>]*>restart<\/text>/)
+  assert.match(now, />highest: 1 requests\/s; press a time to see it</)
   assert.doesNotMatch(now, /Back to now/)
 
   const span = `since=${iso(beganAt)}&until=${iso(beganAt + 5 * 60_000)}`

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { formatLatency } from '../../public/format.ts'
 import { START_MS, startAdmin, type Admin } from '../support/admin.ts'
 import { present } from '../support/present.ts'
 import { parsePrometheus } from '../support/prometheus.ts'
@@ -30,6 +31,20 @@ test('serves the vitals as columns, of the cluster and of each slot', async (t) 
     4.873]])
   assert.deepEqual(slots.map(({ slot, columns }) => [slot, columns.requests, columns.rssBytes]),
     [1, 2].map((slot) => [slot, Array(3).fill(slot), Array(3).fill(64 * 1024 * 1024)]))
+})
+
+test('the overview tells the last second that the charts end with, and nothing once it is old', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, 3)
+  const { body: { cluster } } = await admin.api('get', '/api/v1/vitals').expect(200)
+  const shown = async () => {
+    const { text } = await admin.visit('/')
+    return Object.fromEntries(Array.from(text.matchAll(/data-figure="([a-zA-Z\d]+)">([^<]+)/g), ([, ...each]) => each))
+  }
+  assert.deepEqual(await shown(), { requestsPerSecond: `${cluster.requestsPerSecond.at(-1)}/s`,
+    latencyP99Ms: formatLatency(cluster.latencyP99Ms.at(-1)), cpuPercent: '100%', rssBytes: '128 MB' })
+  admin.clock.advance(6000)
+  assert.deepEqual(new Set(Object.values(await shown())), new Set(['–']))
 })
 
 test('leaves out the slots that nobody has asked for', async (t) => {

@@ -16,7 +16,8 @@ export function clusterOf (
 export function servicesOf (given: Parts<Services>): Services {
   return fake({ limits: { watchdog: { timeoutMs: 0, stack: 'off' }, recycle: { maxRssBytes: 0 } }, sticky: null,
     steering: null, balance: { dispatch: 'shared', rebalance: 'off' }, rolloutTurns: null, portPerSlot: 0,
-    vitals: { accept () {}, began () {}, left () {}, latest: () => null }, appMetrics: { left () {} },
+    vitals: { accept () {}, began () {}, left () {}, latest: () => null, lastMinute: () => [] },
+    appMetrics: { left () {} },
     crashes: { examine: () => ({ memoryKind: null, stderr: [], said: null, note: null }), record: (event) => event },
     hooks: { has: () => false }, drift: { noteLoaded () {}, look: () => ({}), renew () {} }, ...given })
 }

@@ -38,7 +38,7 @@ const BAD: { name: string, source: string, strategy?: StrategyWish, state: strin
 }, { name: 'ten times slower', source: app('setTimeout(() => response.end(\'slow\'), 500)'), strategy: LONGER_CANARY,
   state: 'failed',
   reason:
-    /the new workers' p\d\d latency after warm-up is [\d.]+ ms, old workers: [\d.]+ ms; mostly GET \/: p99 [\d.]+ ms, old workers: [\d.]+ ms \(option rollout\.limits\.p99Ratio: 10\)/ }]
+    /the new workers' p\d\d latency after warm-up is [\d.]+ ms, old workers: [\d.]+ ms; mostly GET \/: p99 [\d.]+ ms, old workers: [\d.]+ ms \(option rollout\.limits\.(?:p99Ratio: 10|slowerMs: \d+)\)/ }]
 
 async function startGood (t: TestContext) {
   const releases = await createReleases('answers-with-pid.js')

@@ -102,8 +102,8 @@ test('what is gone back to is looked at before its first worker starts', async (
 
 test('what a worker cannot say any more of its end is told by its last report', (t) => {
   const { events, last } = supervised(t, {}, {
-    vitals: { accept () {}, began () {}, left () {}, latest: (worker: number) =>
-      worker === 1 ? { inFlight: 2, openConnections: 5 } : null }
+    vitals: { accept () {}, began () {}, left () {}, latest: () => null, lastMinute: (worker: number) =>
+      worker === 1 ? [{ inFlight: 2, openConnections: 5 }] : [] }
   })
   last().onMessage({ type: 'ready' })
   last().onExit({ code: null, signal: 'SIGKILL', error: null })

@@ -185,6 +185,16 @@ test('a hang says in which function and in which request, and has no cards for w
   assert.doesNotMatch(text, /Last lines of stderr|Caused by/)
 })
 
+test('in the last minute of a worker there is a gap wherever it was silent, and nothing of now at its end', (t) => {
+  const [sample] = aCrash().vitals as object[]
+  const vitals = [20, 19, 13, 12].map((ageS) => ({ ...sample, at: new Date(NOW - ageS * 1000).toISOString() }))
+  const { model } = setUp(t, [aCrash({ at: new Date(NOW).toISOString(), kind: 'hung', vitals })])
+  const drawn = model('1').crash?.vitals ?? []
+  assert.ok(drawn.length > 0)
+  for (const { label, path, lastText } of drawn)
+    assert.deepEqual([path.match(/[ML][\d.]+/g), lastText], [['M0', 'L6', 'M42', 'L48'], '–'], label)
+})
+
 test('of a crash without a stack it is said why there is none', (t) => {
   const bare = { stack: null, frames: [], errorName: null, errorMessage: 'worker 7 (slot 1) was ended by SIGSEGV',
     requests: [], causes: [], stderr: [], vitals: [], memory: null }

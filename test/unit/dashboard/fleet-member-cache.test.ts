@@ -114,6 +114,17 @@ test('whatever a member has written is text on its page', async () => {
   assert.equal(html.match(/&lt;img/g)?.length, 1)
 })
 
+test('the figures of a member are those of the workers below them', async () => {
+  const vitals = [{ requestsPerSecond: 40, latencyP99Ms: 27 }, { requestsPerSecond: 2, latencyP99Ms: 387 }]
+  const { fleet } = startFleet({
+    workers: { items: vitals.map((each) => aWorker({ vitals: { ...each, rssBytes: 1, cpuPercent: 1 } })) }
+  })
+  const html = render('pages/fleet-member', { can: OPERATOR,
+    ...await fleetMemberModel({ deck: { fleet }, id: 'b-2', now: () => NOW }) })
+  for (const [key, figure] of [['r', '42'], ['l', '387 ms']])
+    assert.match(html, new RegExp(`data-figure="b-2\\.${key}">${figure}<`))
+})
+
 test('the page of a member says what an old worker is kept for, and until when', async () => {
   const holds = { requests: 0, transfers: 0, webSockets: 3, eventStreams: 1, connections: 0, sessions: 0 }
   const { fleet } = startFleet({

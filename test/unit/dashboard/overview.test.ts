@@ -6,6 +6,7 @@ import { withOneSnapshot } from '../../../server/dashboard/one-snapshot.ts'
 import { overviewModel } from '../../../server/dashboard/overview.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { toWorkerRow } from '../../../server/dashboard/worker-row.ts'
+import { createVitals } from '../../../server/vitals/vitals.ts'
 import { fake, type Parts } from '../../support/fake.ts'
 import { testStates } from '../../support/golden.ts'
 import { seen } from '../../support/seen.ts'
@@ -13,7 +14,7 @@ import { anEvent, aRollout, aStatus, aWorker, NOW } from '../../support/snapshot
 import type { OpenCrashes } from '../../../server/words/crash-reasons.ts'
 import type { Deck, Status, WorkerRow } from '../../../server/deck.ts'
 import type { DeckEvent } from '../../../server/events/stream.ts'
-import type { Figures } from '../../../server/api/shapes.ts'
+import type { Decided, Figures } from '../../../server/api/shapes.ts'
 import type { History } from '../../../db/history.ts'
 import type { RolloutView } from '../../../server/lifecycle/rollout/record.ts'
 
@@ -36,7 +37,8 @@ function modelOf ({ health, past = {}, ...fields }: State, now = NOW) {
       : { page: fails, rollouts: fails }
   )
   const deck = fake<Deck>({ snapshot: () => status, health: (of) => describeHealth(of, health),
-    notices: { list: () => [] }, jobs: { building: () => null }, releases: { get: fails, before: fails } })
+    notices: { list: () => [] }, jobs: { building: () => null }, releases: { get: fails, before: fails },
+    vitals: createVitals({ now: () => now }) })
   return { ...overviewModel({ params: new URLSearchParams(), deck, history, now: () => now }), can: OPERATOR,
     trouble: frameModel({ deck }).trouble }
 }
@@ -73,8 +75,15 @@ const figures = (fields: Partial<Figures>) => ({ workers: 1, requests: 1200, err
 const STEP = { slot: 1, state: 'ready' as const, oldWorker: 1, newWorker: 3, startedAt: '2026-01-02T03:04:01.000Z',
   finishedAt: null }
 const PENDING = { ...STEP, state: 'pending' as const, oldWorker: null, newWorker: null, startedAt: null }
+/** A verdict by which a deploy has failed. */
+const failedBy = (message: string, decided: Decided) =>
+  fake<RolloutView['verdicts'][number]>({ at: '2026-01-02T03:04:04.000Z', passed: false, isFinal: false, message,
+    decided, canary: figures({}), baseline: figures({}) })
 const HELD_DEPLOY = aRollout({ state: 'held', pausedIn: 'canary', reason: '30.0% of the responses are 5xx', crashes: 2,
-  pausedAt: '2026-01-02T03:04:04.500Z', strategy: { limits: { crashes: 0, errorRate: 0.05, p99Ratio: 3 } },
+  verdicts: [
+    failedBy('30.0% of the responses are 5xx', { figure: '5xx', unit: 'share', canary: 0.3, baseline: 0.002,
+      limit: 0.052, option: 'errorRate' })
+  ], pausedAt: '2026-01-02T03:04:04.500Z', strategy: { limits: { crashes: 0, errorRate: 0.05, p99Ratio: 3 } },
   comparison: { at: '2026-01-02T03:04:04.000Z', canary: figures({ errorRate: 0.3, p99Ms: 50 }),
     baseline: figures({ requests: 3400 }) }, steps: [STEP] })
 const over = (state: 'failed' | 'rolled-back') => ({
@@ -158,7 +167,17 @@ const STATES: Record<string, State> = { 'all are ready': {},
   'a restart of all': { rollout: aRollout({ kind: 'restart', to: 'r1', steps: [PENDING, { ...PENDING, slot: 2 }] }) },
   'a deploy has failed, and never came to a slot': over('failed'),
   'a deploy was rolled back, and never came to a slot': over('rolled-back'),
-  'an upgrade runs': { upgrade: { startedAt: '2026-01-02T03:04:00.000Z', actor: 'ada', note: null } } }
+  'a deploy was rolled back by a figure that the table tells, too': {
+    past: {
+      rollouts: [
+        aRollout({ state: 'rolled-back', finishedAt: '2026-01-02T03:04:02.000Z', reason: 'p50 is 120 ms',
+          verdicts: [
+            failedBy('p50 is 120 ms', { figure: 'p50', unit: 'ms', canary: 120, baseline: 20, limit: 90,
+              option: 'p99Ratio' })
+          ] })
+      ]
+    }
+  }, 'an upgrade runs': { upgrade: { startedAt: '2026-01-02T03:04:00.000Z', actor: 'ada', note: null } } }
 
 testStates(import.meta, 'overview', STATES, shown)
 

@@ -81,7 +81,13 @@ testStates(import.meta, 'releases', {
         baseline: { workers: 1, requests: 900, errorRate: 0, p99Ms: 11 } }] }, { id: 3, kind: 'restart', from: 'r2',
       to: 'r2', state: 'failed', reason: 'worker 9 was not ready', finishedAt: at(10.5) }, { id: 2, from: 'r1',
       to: 'r7', state: 'succeeded', finishedAt: at(10) }, { id: 1, from: 'r1', to: 'r4', state: 'failed',
-      reason: 'worker 3 exited with code 1', finishedAt: at(9) }]
+      reason: 'worker 3 exited with code 1', finishedAt: at(9) }, { id: 0, from: 'r1', to: 'r6', state: 'rolled-back',
+      reason: 'memory is 400 MB', finishedAt: at(8),
+      verdicts: [{ at: at(8), passed: false, isFinal: false, message: 'memory is 400 MB',
+        canary: { workers: 1, requests: 0, errorRate: null, p99Ms: null },
+        baseline: { workers: 1, requests: 0, errorRate: null, p99Ms: null },
+        decided: { figure: 'memory', unit: 'bytes', canary: 400 * 2 ** 20, baseline: 40 * 2 ** 20, limit: 120 * 2 ** 20,
+          option: 'p99Ratio' } }] }]
   },
   'the first that is offered is the last good one, never one that was rolled back': { releases: MIXED },
   'one that has served keeps its way back when a later rollout to it did not succeed': {

@@ -7,6 +7,7 @@ import { describeHealth } from '../../../server/words/health.ts'
 import { eventModel } from '../../../server/events/page-event.ts'
 import { historyModel } from '../../../server/events/page.ts'
 import { overviewModel } from '../../../server/dashboard/overview.ts'
+import { createVitals } from '../../../server/vitals/vitals.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { fake } from '../../support/fake.ts'
 import { anEvent, aRollout, aStatus, aWorker, NOW } from '../../support/snapshots.ts'
@@ -40,8 +41,9 @@ test('no text from outside becomes markup', () => {
       )
       const overview = (snapshot: Status) =>
         overviewModel({ params: new URLSearchParams(), history, now: () => NOW, deck: fake<Deck>({ snapshot: () =>
-          snapshot, health: describeHealth, notices: { list: () => [] }, jobs: { building: () =>
-            null }, releases: { get: () => assert.fail('nobody asked for a release') } }) })
+          snapshot, health: describeHealth, vitals: createVitals(), notices: { list: () => [] }, jobs: { building: () =>
+            null }, releases: { get: () =>
+              assert.fail('nobody asked for a release') } }) })
       const pages = [views.render('pages/overview', { ...overview(status), can: OPERATOR }),
         views.render('pages/overview', overview({ ...status, rollout: { ...rollout, state: 'rolling' } })),
         views.render('pages/history', historyModel({ history, params: new URLSearchParams({ q: hostile }), now: NOW })),

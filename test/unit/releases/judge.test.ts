@@ -109,9 +109,10 @@ const CASES: Record<string, Case> = { 'as good as the old ones': {},
   'uncounted requests: too short a time': { new: () => usage(90, 1), old: CALM, seconds: 5 } }
 
 testStates(import.meta, 'verdicts', CASES, (each) => {
-  const { passed, seconds, message, warning } = watch(each)
+  const { passed, seconds, message, warning, decided } = watch(each)
   const outcome = { true: 'passed', false: 'failed', null: 'not sure' }[String(passed)]
-  return [`${outcome} after ${seconds} s: ${message}`, ...warning ? [`warning: ${warning}`] : []].join('\n')
+  return [`${outcome} after ${seconds} s: ${message}`, ...decided ? [JSON.stringify(decided)] : [],
+    ...warning ? [`warning: ${warning}`] : []].join('\n')
 })
 
 test('a judge adds up what each side has reported since the comparison began; who aborted is not counted', () => {

@@ -179,13 +179,18 @@ test('the last minute of a worker is known after its death, its last report incl
   assert.deepEqual([vitals.lastMinute(1).length, vitals.lastMinute(599).length], [0, 1])
 })
 
-test('the newest report of a worker is known until it is gone', (t) => {
-  const { vitals, now } = setUp(t)
+test('what a worker does now is the last second of its slot, also once more has been reported', (t) => {
+  const { vitals, now, pass, series } = setUp(t)
+  const at = new Date(now()).toISOString()
   assert.equal(vitals.latest(1), null)
-  vitals.accept(1, 1, report({ latenciesMs: [5, 5], intervalMs: 500, rssBytes: 30 * MIB }))
-  const { at, rssBytes, cpuPercent, requestsPerSecond, latencyP50Ms } = vitals.latest(1)!
-  assert.deepEqual([at, rssBytes, cpuPercent, requestsPerSecond, latencyP50Ms], [new Date(now()).toISOString(),
-    30 * MIB, 50, 4, 4.873])
+  pass({ 1: report({ latenciesMs: [5, 5], rssBytes: 30 * MIB }) })
+  vitals.accept(1, 1, report({ latenciesMs: [400], rssBytes: 90 * MIB }))
+  const latest = vitals.latest(1)!
+  assert.deepEqual([latest.at, latest.rssBytes, latest.requestsPerSecond, latest.latencyP99Ms], [at, 30 * MIB, 2,
+    4.873])
+  const [{ columns }] = series(1000).slots
+  for (const [name, value] of Object.entries(latest).filter(([name]) => name !== 'at'))
+    assert.equal(columns[name].at(-1), value, name)
 })
 
 test('memory holds a quarter of an hour, and no slot that has long been gone', (t) => {
@@ -203,9 +208,9 @@ test('of a program that is no Node program there is what the system knows, and n
   const program = { intervalMs: 1000, rssBytes: 10 * MIB, cpuPercent: 25, openConnections: 3, processes: 2, threads: 9,
     descriptors: 20 }
   vitals.accept(1, 1, program)
+  pass()
   const { requestsPerSecond, inFlight, latencyP99Ms, threads } = vitals.latest(1)!
   assert.deepEqual([requestsPerSecond, inFlight, latencyP99Ms, threads], [null, null, null, 9])
-  pass()
   assert.deepEqual(
     pick(series(1000).cluster, 'requests', 'openConnections', 'heapUsedBytes', 'processes', 'descriptors'),
     [[null], [3], [null], [2], [20]]
@@ -237,7 +242,7 @@ test('a report that is none is refused, told once for each worker, and changes n
     assert.doesNotThrow(() => vitals.accept(1, 1, report))
     pass()
     assert.deepEqual([vitals.latest(1), series(1000).time], [null, []])
-    vitals.accept(1, 1, body)
+    pass({ 1: body })
     assert.ok(vitals.latest(1))
   }
 })
