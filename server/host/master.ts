@@ -63,6 +63,10 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
     const lent = { ...host, others, links, upgrade, addressOf, ...kind.policy }
     const apps = createApps({ records: kind.records, lent, forget: links.forget, events: kind.events, log,
       isBeside: isNext })
+    const returned = links.giveReturned(isNext ? [] : apps.all().flatMap(({ id, record: { wish, runs } }) =>
+      wish === 'running' ? [{ id, stored: runs?.stored ?? [] }] : []))
+    for (const address of returned)
+      terminal.fail(`the socket at ${address} that the service manager has kept is closed: no app that is to run has it on record`)
     const opened = await (isNext ? apps.openNext({ links, keeper }, keeper.upgrading) : kind.openFirst(apps))
     const parts = closers.add(opened?.parts ?? [], (left) => Promise.all(left.map(({ abandon }) => abandon())))
     traceStep('the apps that come before the port: history, releases, supervisor')

@@ -1,4 +1,8 @@
-import type { Exit, Handlers, KeeperLink, KeptData, Predecessor, ToKeeper, MessagesOfKeeper } from './link.ts'
+import { placeText } from '../system/place-text.ts'
+import { listReturned } from '../systemd/activated-sockets.ts'
+import { storedName } from '../systemd/socket-store.ts'
+import { OF_APP, type Exit, type Handlers, type KeeperLink, type KeptData, type Predecessor, type ToKeeper,
+  type MessagesOfKeeper } from './link.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 
 /** of what the keeper says */
@@ -12,12 +16,14 @@ type FromApp = Extract<ToKeeper, { type: 'watch' | 'cancel' | 'serving' | 'relay
 export type AppLink = Pick<KeeperLink,
   'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memory' | 'spare' | 'failUpgrade'
     | 'failure' | 'onLost' | 'offLost'> & { send: (message: FromApp) => void,
-  on: <Type extends TypeForApps>(type: Type, handler: Handlers[Type]) => void, claim?: (fd: number) => boolean }
+  on: <Type extends TypeForApps>(type: Type, handler: Handlers[Type]) => void, claim?: (fd: number) => boolean,
+  stored?: () => StoredSocket[] }
+
+/** A socket that the service manager keeps, as its app knows it. `key`: of the app; `address`: where it is bound. */
+export type StoredSocket = { key: string, address: string, path?: KeptData['path'] }
 
 export type AppLinks = ReturnType<typeof createAppLinks>
 
-/** What the keeper holds of an app has this before its key, and the app's id, which has no blank in it. */
-const NAMED = /^of (\S+) (.*)$/s
 const FOR_APPS: readonly TypeForApps[] = Object.freeze(['reaped', 'relay', 'take-over', 'upgrade-failed'])
 
 function namedKey (id: string, key: string) {
@@ -30,7 +36,7 @@ function namedKey (id: string, key: string) {
  */
 export function createAppLinks (
   keeper: Pick<KeeperLink,
-    'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf'
+    'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'copies' | 'hold' | 'drop' | 'memoryOf' | 'spareOf'
       | 'rememberedApps' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure' | 'failNext'>,
   { onFault = rejectLater }: { onFault?: (error: unknown, id: string) => void } = {}
 ) {
@@ -71,10 +77,29 @@ export function createAppLinks (
 
     /** Gives an app that is not open yet the sockets that it had elsewhere. */
     give (id: string, sockets: ReadonlyMap<string, { handle: SocketHandle, data?: KeptData }>) {
-      for (const [key, { handle, data }] of sockets) {
-        keeper.hold(namedKey(id, key), handle, data)
-        socketsOf(id).set(key, { handle, data })
-      }
+      for (const [key, { handle, data }] of sockets) giveSocket(id, key, { handle, data })
+    },
+
+    /**
+     * Gives each socket that the service manager has kept to the app whose record names it, with its address. All others
+     * are closed, as nobody would accept their connections. `apps`: that are to run. Returns where those were bound.
+     */
+    giveReturned (apps: Iterable<{ id: string, stored: readonly StoredSocket[] }>): string[] {
+      const known = new Map(
+        [...apps].flatMap(({ id, stored }) =>
+          stored.map((socket) => [storedName(namedKey(id, socket.key)), { id, ...socket }])
+        )
+      )
+      return listReturned(keeper.held).flatMap(({ held, handle, data }) => {
+        const address = placeText({ ...data, path: data.path ?? undefined })
+        const found = known.get(data.name)
+        const isKnown = found?.address === address
+        if (isKnown) giveSocket(found.id, found.key, { handle, data: { path: found.path } })
+        else handle.close()
+        keeper.held.delete(held)
+        keeper.drop(held)
+        return isKnown ? [] : [address]
+      })
     },
 
     /** In an upgrade: the other master hands over as soon as these serve. */
@@ -98,6 +123,11 @@ export function createAppLinks (
       const known = new Set(ids)
       for (const id of new Set([...kept.keys(), ...keeper.rememberedApps()])) if (!known.has(id)) forgetApp(id)
     }
+  }
+
+  function giveSocket (id: string, key: string, { handle, data }: { handle: SocketHandle, data?: KeptData }) {
+    keeper.hold(namedKey(id, key), handle, data)
+    socketsOf(id).set(key, { handle, data })
   }
 
   /** `id`: undefined: all */
@@ -163,6 +193,14 @@ export function createAppLinks (
       },
 
       claim: title === null ? undefined : claim,
+
+      stored: () =>
+        [...sockets.keys()].flatMap((key) => {
+          const { data } = keeper.copies.get(namedKey(id, key)) ?? {}
+          return data && 'stored' in data && data.stored
+            ? [{ key, address: data.stored.address, ...(data.path && { path: data.path }) }]
+            : []
+        }),
 
       send (message) {
         if (isOpen) passOn(message.type, message)
@@ -295,7 +333,7 @@ export type LinkOptions = { title?: string | null, call?: (work: () => void) => 
 function takeNamed (held: KeeperLink['held']): Map<string, Sockets> {
   const taken: ReturnType<typeof takeNamed> = new Map()
   for (const [named, { handle, data }] of held) {
-    const [, id, key] = NAMED.exec(named) ?? []
+    const [, id, key] = OF_APP.exec(named) ?? []
     if (id === undefined || (data && 'fd' in data)) continue
     held.delete(named)
     taken.set(id, (taken.get(id) ?? new Map()).set(key, { handle, data }))

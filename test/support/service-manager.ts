@@ -4,7 +4,11 @@ import net from 'node:net'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { attempt } from '../../server/errors.ts'
+import { loadNotifyCalls } from '../../server/programs/notify-calls.ts'
+import { fstatSocket } from '../../workers/socket-file.ts'
 import { tempFolder } from './folder.ts'
+import { present } from './present.ts'
+import { until } from './until.ts'
 import type { Launch, TestOwner } from './deck.ts'
 
 /** A service manager for tests: it opens sockets and passes them on, and hears what it is told. */
@@ -29,7 +33,8 @@ const libc = koffi && (() => {
     bind: all.func('int bind(int fd, const void *address, unsigned int length)'),
     listen: all.func('int listen(int fd, int backlog)'),
     recv: all.func('long recv(int fd, _Out_ uint8_t *data, size_t size, int flags)'),
-    close: all.func('int close(int fd)') }
+    close: all.func('int close(int fd)'),
+    dup: all.func('int dup(int fd)') }
 })()
 
 type ServiceSocket = { fd: number, port: number, path?: string, isOpen: () => boolean, close: () => void }
@@ -125,6 +130,81 @@ export function openNotifySocket (t: TestOwner, { isAbstract = false }: { isAbst
     }
     for (const watch of [...watchers]) watch()
   }
+}
+
+type Stored = { name: string, fd: number }
+
+/**
+ * What systemd does with FDSTORE, sd_pid_notify_with_fds(3): it keeps what is sent, each socket once, and passes it to
+ * the next start behind the sockets of its socket units.
+ */
+export function openSocketStore (t: TestOwner) {
+  const calls = present(loadNotifyCalls())
+  const place = path.join(tempFolder(), 'notify')
+  const socket = Number(calls.open(place).fd)
+  const kept: Stored[] = []
+  const told: string[] = []
+  const timer = setInterval(look, LOOK_MS)
+  t.after(() => {
+    clearInterval(timer)
+    forget(() => true)
+    calls.close(socket)
+  })
+
+  return {
+    /** for NOTIFY_SOCKET */
+    name: place,
+    kept,
+    /** Of what was said about it, each message. */
+    told,
+
+    /** Puts a socket there that nobody has sent. */
+    put (name: string, { fd }: { fd: number }) {
+      kept.push({ name, fd: libc.dup(fd) })
+    },
+
+    /** How the next process is started, with all that is kept. */
+    launch (): Launch {
+      look()
+      return passing(kept, kept.map(({ name }) => name))
+    },
+
+    /** Waits until so many are kept. */
+    async untilKept (count: number) {
+      await until(() => {
+        look()
+        return kept.length === count
+      }, () => `waited for ${count} sockets in the store, which has ${JSON.stringify(kept)}`)
+    }
+  }
+
+  function look () {
+    const sent: number[] = []
+    for (let said = calls.take(socket, (fd) => sent.push(fd)); said; said = calls.take(socket, (fd) => sent.push(fd)))
+      hear(said.text.split('\n'), sent.splice(0))
+  }
+
+  function hear (lines: string[], sent: number[]) {
+    const name = lines.find((line) => line.startsWith('FDNAME='))?.slice('FDNAME='.length) ?? 'stored'
+    if (lines.some((line) => line.startsWith('FDSTORE'))) told.push(lines.join(' '))
+    if (lines.includes('FDSTOREREMOVE=1')) forget((one) => one.name === name)
+    for (const fd of sent) {
+      const isNew = lines.includes('FDSTORE=1') && !kept.some((one) => inodeOf(one.fd) === inodeOf(fd))
+      if (isNew) kept.push({ name, fd })
+      else libc.close(fd)
+    }
+  }
+
+  function forget (isIt: (one: Stored) => boolean) {
+    for (const one of kept.filter(isIt)) {
+      kept.splice(kept.indexOf(one), 1)
+      libc.close(one.fd)
+    }
+  }
+}
+
+function inodeOf (fd: number) {
+  return fstatSocket(fd).ino
 }
 
 function loadKoffi () {
