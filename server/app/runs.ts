@@ -19,7 +19,8 @@ import type { Supervisor } from '../cluster/supervisor.ts'
  * number; `stored`: sockets that the service manager keeps for the next start.
  */
 export type Runs = { order: AppOrder | null, config: StoredConfig, variables: Record<string, string | null> | null,
-  release: Release, workers: number, changes: RememberedChange[], finished: Record<number, Finished>, stored?: StoredSocket[] }
+  release: Release, workers: number, changes: RememberedChange[], finished: Record<number, Finished>,
+  stored?: StoredSocket[] }
 /** Where it is kept. `read`: null: nothing has run; `stored`: resolves once the disk has it; throws not-stored */
 export type RunsStore = Pick<KeptFile, 'stored' | 'isStored'> & { read: () => unknown, save: (runs: Runs) => void }
 
@@ -59,8 +60,9 @@ export function beginningOf (runs: Runs | null,
  */
 export function keepRuns (
   { store, goesOn, config, events, supervisor, settings, keeper, releases }: { store: RunsStore, goesOn: boolean,
-    config: Config, keeper: Pick<AppLink, 'stored'>, events: Pick<EventStream, 'subscribe'>, supervisor: Pick<Supervisor, 'runs' | 'snapshot'>,
-    settings: Pick<Settings, 'memory'>, releases: Pick<Releases, 'launchOf'> }
+    config: Config, keeper: Pick<AppLink, 'stored'>, events: Pick<EventStream, 'subscribe'>,
+    supervisor: Pick<Supervisor, 'runs' | 'snapshot'>, settings: Pick<Settings, 'memory'>,
+    releases: Pick<Releases, 'launchOf'> }
 ) {
   let kept: Runs | null = null
   let launchedBy: unknown = null
@@ -102,10 +104,10 @@ export function keepRuns (
 
 /** `content`: as somebody has kept it. Returns null: it is nothing that a master could go on with. */
 export function checkedRuns (content: unknown): Runs | null {
-  const { config, variables, release, workers, changes, finished } = Object(content)
+  const { config, variables, release, workers, changes, finished, stored = [] } = Object(content)
   const { values, origins } = Object(config)
   const texts = [values?.entry, values?.cwd, ...['id', 'entry', 'path', 'createdAt'].map((name) => release?.[name])]
   const isWhole = texts.every((text) => typeof text === 'string') && Number.isSafeInteger(workers) && workers > 0 &&
-    [variables ?? {}, finished].every(isObject) && [changes, origins].every(Array.isArray)
+    [variables ?? {}, finished].every(isObject) && [changes, origins, stored].every(Array.isArray)
   return isWhole ? content as Runs : null
 }

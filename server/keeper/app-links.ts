@@ -1,5 +1,5 @@
 import { placeText } from '../system/place-text.ts'
-import { listReturned } from '../systemd/activated-sockets.ts'
+import { describeInherited, listReturned } from '../systemd/activated-sockets.ts'
 import { storedName } from '../systemd/socket-store.ts'
 import { OF_APP, type Exit, type Handlers, type KeeperLink, type KeptData, type Predecessor, type ToKeeper,
   type MessagesOfKeeper } from './link.ts'
@@ -17,7 +17,7 @@ export type AppLink = Pick<KeeperLink,
   'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memory' | 'spare' | 'failUpgrade'
     | 'failure' | 'onLost' | 'offLost'> & { send: (message: FromApp) => void,
   on: <Type extends TypeForApps>(type: Type, handler: Handlers[Type]) => void, claim?: (fd: number) => boolean,
-  stored?: () => StoredSocket[] }
+  stored?: () => StoredSocket[], leavesSockets?: boolean }
 
 /** A socket that the service manager keeps, as its app knows it. `key`: of the app; `address`: where it is bound. */
 export type StoredSocket = { key: string, address: string, path?: KeptData['path'] }
@@ -37,7 +37,7 @@ function namedKey (id: string, key: string) {
 export function createAppLinks (
   keeper: Pick<KeeperLink,
     'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'copies' | 'hold' | 'drop' | 'memoryOf' | 'spareOf'
-      | 'rememberedApps' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure' | 'failNext'>,
+      | 'rememberedApps' | 'leavesSockets' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure' | 'failNext'>,
   { onFault = rejectLater }: { onFault?: (error: unknown, id: string) => void } = {}
 ) {
   /** Those that are open, by the id of the app. */
@@ -82,7 +82,7 @@ export function createAppLinks (
 
     /**
      * Gives each socket that the service manager has kept to the app whose record names it, with its address. All others
-     * are closed, as nobody would accept their connections. `apps`: that are to run. Returns where those were bound.
+     * are closed, as nobody would accept their connections. `apps`: that are to run. Returns those, for people.
      */
     giveReturned (apps: Iterable<{ id: string, stored: readonly StoredSocket[] }>): string[] {
       const known = new Map(
@@ -91,15 +91,27 @@ export function createAppLinks (
         )
       )
       return listReturned(keeper.held).flatMap(({ held, handle, data }) => {
-        const address = placeText({ ...data, path: data.path ?? undefined })
         const found = known.get(data.name)
-        const isKnown = found?.address === address
+        const isKnown = found?.address === placeText({ ...data, path: data.path ?? undefined })
         if (isKnown) giveSocket(found.id, found.key, { handle, data: { path: found.path } })
         else handle.close()
         keeper.held.delete(held)
         keeper.drop(held)
-        return isKnown ? [] : [address]
+        return isKnown ? [] : [describeInherited(data)]
       })
+    },
+
+    /** The app does not run. Unless workers that a master has left serve there, connections would wait for ever. */
+    closeUnserved (id: string, isServed: () => boolean) {
+      const unserved = kept.get(id)
+      if (!unserved?.size || keeper.leavesSockets || isServed()) return
+      for (const [key, { handle, own }] of unserved) {
+        keeper.drop(namedKey(id, key))
+        // It may have failed before it has taken them.
+        const left = handle ?? own
+        left?.close()
+      }
+      unserved.clear()
     },
 
     /** In an upgrade: the other master hands over as soon as these serve. */
@@ -206,6 +218,10 @@ export function createAppLinks (
         if (isOpen) passOn(message.type, message)
       },
 
+      get leavesSockets () {
+        return keeper.leavesSockets
+      },
+
       get failure () {
         return keeper.failure
       },
@@ -295,8 +311,8 @@ export function createAppLinks (
   function closeLink (id: string, { keepsSockets = false }: { keepsSockets?: boolean } = {}) {
     open.get(id)?.end()
     open.delete(id)
-    for (const [key, { handle, own = null, data }] of kept.get(id) ?? [])
-      kept.get(id)?.set(key, { handle: handle ?? (keepsSockets ? own : null), data })
+    for (const [key, { handle, own, data }] of kept.get(id) ?? [])
+      kept.get(id)?.set(key, { handle: handle ?? ((keepsSockets && own) || null), own, data })
     const used = [...kept.get(id)?.values() ?? []].map(({ data }) => data?.inherited)
     for (const [fd, its] of claims) if (its === id && !used.includes(fd)) claims.delete(fd)
   }
@@ -318,7 +334,7 @@ function rejectLater (error: unknown) {
   Promise.reject(error)
 }
 
-/** by key; `handle`: null: the app has it, and closes it; `own`: that one */
+/** by key; `handle`: null: the app has it, and closes it; `own`: that one, also once the app is closed */
 type Sockets = Map<string, { handle: SocketHandle | null, own?: SocketHandle, data?: KeptData }>
 export type Fault = NonNullable<Predecessor['fault']>
 /**

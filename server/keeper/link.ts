@@ -174,6 +174,7 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
     hasTakenOver = true
   })
   let failure: string | null = null
+  let leavesSockets = false
   const signals = new EventEmitter()
   listen('signal', ({ signal }) => signals.emit(signal))
 
@@ -224,6 +225,15 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
     },
 
     drop,
+
+    /** The service starts again, with the sockets that the service manager keeps: they stay open. */
+    leaveSockets () {
+      leavesSockets = true
+    },
+
+    get leavesSockets () {
+      return leavesSockets
+    },
 
     /** `prefix`: of the keys of one kind, of which there is to be one alone */
     dropOthers (prefix: string, wanted: string) {

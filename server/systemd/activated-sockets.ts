@@ -17,8 +17,9 @@ export type InheritedSocket = { fd: number, name: string, host?: string, port?: 
 const INHERITED_PREFIX = 'inherited '
 /** Under this one those that an earlier start has stored there, until it is known whose each of them is. */
 const RETURNED_PREFIX = 'returned '
-/** The names of these begin so. */
+/** The names of these begin so; systemd itself has another one for what was stored without a name. */
 export const STORED_PREFIX = 'clusterdeck-'
+const STORED_WITHOUT_NAME = 'stored'
 /** The name of the one that is meant for the admin port. */
 export const ADMIN_NAME = 'admin'
 
@@ -53,7 +54,8 @@ export function takeInheritedSockets ({ env = process.env, pid = process.pid, sa
     const name = names[fd - FIRST_FD] || NO_NAME
     const opened = openSocket(fd)
     if (opened.handle)
-      taken.set(`${name.startsWith(STORED_PREFIX) ? RETURNED_PREFIX : INHERITED_PREFIX}${fd}`, { handle: opened.handle, data: { fd, name, ...opened.place } })
+      taken.set(`${isStoredName(name) ? RETURNED_PREFIX : INHERITED_PREFIX}${fd}`, { handle: opened.handle,
+        data: { fd, name, ...opened.place } })
     else say(
         `the inherited descriptor ${fd} ("${name}") is not used: expected a listening TCP or Unix stream socket, received ${opened.reason}`
       )
@@ -78,6 +80,11 @@ export function listReturned (
   return [...held].flatMap(([key, { handle, data }]) =>
     key.startsWith(RETURNED_PREFIX) && isInherited(data) ? [{ held: key, handle, data }] : []
   )
+}
+
+/** `name`: of LISTEN_FDNAMES. Tells whether such a socket was stored, and by no socket unit. */
+export function isStoredName (name: unknown): name is string {
+  return name === STORED_WITHOUT_NAME || String(name).startsWith(STORED_PREFIX)
 }
 
 function isInherited (data: object | undefined): data is InheritedSocket {

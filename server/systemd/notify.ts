@@ -18,9 +18,8 @@ type Sent = { readonly fd: number }
 export function createNotifier (path: string | undefined,
   { load = loadPosix, run = spawn, maxQueued = MAX_QUEUED, say = (line) => {
     process.stderr.write(`clusterdeck: ${line}\n`)
-  } }: { load?: typeof loadPosix, run?: typeof spawn, maxQueued?: number, say?: (line: string) => void } = {}):
-  (message: string, socket?: Sent) => void
-{
+  } }: { load?: typeof loadPosix, run?: typeof spawn, maxQueued?: number, say?: (line: string) => void } = {}
+): (message: string, socket?: Sent) => void {
   /** the first one is on its way */
   const queue: { message: string, socket?: Sent }[] = []
   let isUseless = path === undefined

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { loadPosix } from '../system/posix.ts'
 import { placeText } from '../system/place-text.ts'
-import { placeOfSocket, STORED_PREFIX } from './activated-sockets.ts'
+import { isStoredName, placeOfSocket, STORED_PREFIX } from './activated-sockets.ts'
 import { createNotifier } from './notify.ts'
 import type { DatagramHandle, SocketHandle } from '../../workers/node-internals.d.ts'
 
@@ -25,7 +25,8 @@ export function createSocketStore (path: string | undefined) {
   return {
     /** `key`: of the keeper. Returns null: it is no socket that can be stored. */
     describe (key: string, handle: SocketHandle | DatagramHandle): StoredAs | null {
-      const { path: file, ...place } = (isUsable() && !('recvStart' in handle) && placeOfSocket(handle)) || { path: null }
+      const { path: file, ...place } = (isUsable() && !('recvStart' in handle) && placeOfSocket(handle)) ||
+        { path: null }
       return file === null ? null : { name: storedName(key), address: placeText({ path: file, ...place }) }
     },
 
@@ -51,5 +52,5 @@ export function storedName (key: string): string {
 
 function nameIn (data: object | undefined): string | null {
   const { name, stored } = Object(data)
-  return stored?.name ?? (String(name).startsWith(STORED_PREFIX) ? name : null)
+  return stored?.name ?? (isStoredName(name) ? name : null)
 }

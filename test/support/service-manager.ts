@@ -22,7 +22,13 @@ export const WITHOUT_KOFFI: Launch = Object.freeze({
   execArgv: ['--require', fileURLToPath(new URL('hides-koffi.cjs', import.meta.url))]
 })
 
+/** Keeper and master find themselves in the control group of shop.service. */
+export const BELOW_SYSTEMD: Launch = Object.freeze({
+  execArgv: ['--require', fileURLToPath(new URL('below-systemd.cjs', import.meta.url))]
+})
+
 const [AF_UNIX, AF_INET, SOCK_DGRAM, SOCK_CLOEXEC, SOCK_NONBLOCK] = [1, 2, 2, 0o2000000, 0o4000]
+const F_DUPFD_CLOEXEC = 1030
 const BACKLOG = 511
 const LOOK_MS = 2
 const PATIENCE_MS = 90_000
@@ -33,8 +39,7 @@ const libc = koffi && (() => {
     bind: all.func('int bind(int fd, const void *address, unsigned int length)'),
     listen: all.func('int listen(int fd, int backlog)'),
     recv: all.func('long recv(int fd, _Out_ uint8_t *data, size_t size, int flags)'),
-    close: all.func('int close(int fd)'),
-    dup: all.func('int dup(int fd)') }
+    close: all.func('int close(int fd)'), fcntl: all.func('int fcntl(int fd, int command, ...)') }
 })()
 
 type ServiceSocket = { fd: number, port: number, path?: string, isOpen: () => boolean, close: () => void }
@@ -143,7 +148,7 @@ export function openSocketStore (t: TestOwner) {
   const place = path.join(tempFolder(), 'notify')
   const socket = Number(calls.open(place).fd)
   const kept: Stored[] = []
-  const told: string[] = []
+  const sent: string[] = []
   const timer = setInterval(look, LOOK_MS)
   t.after(() => {
     clearInterval(timer)
@@ -155,12 +160,12 @@ export function openSocketStore (t: TestOwner) {
     /** for NOTIFY_SOCKET */
     name: place,
     kept,
-    /** Of what was said about it, each message. */
-    told,
+    /** The names of those that were sent, each time. */
+    sent,
 
     /** Puts a socket there that nobody has sent. */
     put (name: string, { fd }: { fd: number }) {
-      kept.push({ name, fd: libc.dup(fd) })
+      kept.push({ name, fd: libc.fcntl(fd, F_DUPFD_CLOEXEC, 'int', 0) })
     },
 
     /** How the next process is started, with all that is kept. */
@@ -179,16 +184,16 @@ export function openSocketStore (t: TestOwner) {
   }
 
   function look () {
-    const sent: number[] = []
-    for (let said = calls.take(socket, (fd) => sent.push(fd)); said; said = calls.take(socket, (fd) => sent.push(fd)))
-      hear(said.text.split('\n'), sent.splice(0))
+    const fds: number[] = []
+    for (let said = calls.take(socket, (fd) => fds.push(fd)); said; said = calls.take(socket, (fd) => fds.push(fd)))
+      hear(said.text.split('\n'), fds.splice(0))
   }
 
-  function hear (lines: string[], sent: number[]) {
+  function hear (lines: string[], fds: number[]) {
     const name = lines.find((line) => line.startsWith('FDNAME='))?.slice('FDNAME='.length) ?? 'stored'
-    if (lines.some((line) => line.startsWith('FDSTORE'))) told.push(lines.join(' '))
     if (lines.includes('FDSTOREREMOVE=1')) forget((one) => one.name === name)
-    for (const fd of sent) {
+    if (lines.includes('FDSTORE=1')) sent.push(name)
+    for (const fd of fds) {
       const isNew = lines.includes('FDSTORE=1') && !kept.some((one) => inodeOf(one.fd) === inodeOf(fd))
       if (isNew) kept.push({ name, fd })
       else libc.close(fd)
