@@ -190,7 +190,8 @@ export function openSocketStore (t: TestOwner) {
   }
 
   function hear (lines: string[], fds: number[]) {
-    const name = lines.find((line) => line.startsWith('FDNAME='))?.slice('FDNAME='.length) ?? 'stored'
+    // A name that is not valid counts for none.
+    const name = lines.map((line) => /^FDNAME=([^:\x00-\x1f\x7f]{1,255})$/.exec(line)?.[1]).find(Boolean) ?? 'stored'
     if (lines.includes('FDSTOREREMOVE=1')) forget((one) => one.name === name)
     if (lines.includes('FDSTORE=1')) sent.push(name)
     for (const fd of fds) {
