@@ -117,7 +117,7 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
     async function stopHost (actor: string) {
       service?.tellStopping()
       terminal.line('stopping: the workers finish their requests; send the signal again to stop at once')
-      if (actor === 'signal' && await isRestarting()) keeper.leaveSockets()
+      keeper.leavesSockets = actor === 'signal' && await isRestarting()
       await apps.leave(actor)
       tellStopped({ actor })
       await shutdown.stop(0)

@@ -174,7 +174,6 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
     hasTakenOver = true
   })
   let failure: string | null = null
-  let leavesSockets = false
   const signals = new EventEmitter()
   listen('signal', ({ signal }) => signals.emit(signal))
 
@@ -226,14 +225,8 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
 
     drop,
 
-    /** The service starts again, with the sockets that the service manager keeps: they stay open. */
-    leaveSockets () {
-      leavesSockets = true
-    },
-
-    get leavesSockets () {
-      return leavesSockets
-    },
+    /** Whether the service starts again, with the sockets that the service manager keeps: then they stay open. */
+    leavesSockets: false,
 
     /** `prefix`: of the keys of one kind, of which there is to be one alone */
     dropOthers (prefix: string, wanted: string) {
