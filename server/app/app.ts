@@ -210,7 +210,7 @@ export async function openApp (
       message:
         `${ran.release.id} ran, and cannot go on: ${ran.release.entry} is gone. The app starts as it is configured` })
   const kept = keepRuns({ store, goesOn: beginning.release !== null && !isOrdered, config, events, supervisor, settings,
-    releases })
+    keeper, releases })
   closers.add(kept, ({ close }) => close())
   const since = restored.since ?? events.lastId + 1
   if (next) next.unrecorded(isOnRecord(history)).forEach(events.publish)

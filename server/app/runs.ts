@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { storedConfig, type Config, type StoredConfig } from '../config/config.ts'
 import { isObject } from '../config/is-object.ts'
 import type { KeptFile } from '../system/kept-file.ts'
+import type { AppLink, StoredSocket } from '../keeper/app-links.ts'
 import type { AppOrder } from '../config/orders.ts'
 import type { Finished, Release } from '../lifecycle/state.ts'
 import type { RememberedChange, Settings } from '../config/settings.ts'
@@ -15,10 +16,11 @@ import type { Supervisor } from '../cluster/supervisor.ts'
  * order to a host; `config`: as the release was started with, and `variables`: of that release, without secrets; one
  * that is null is not set; null: a backup has left out both, so they are read anew. `workers`: how many are wanted;
  * `changes`: what an operator has changed of the configuration; `finished`: slots whose program has come to its end, by
- * number.
+ * number; `stored`: sockets that the service manager keeps for the next start.
  */
 export type Runs = { order: AppOrder | null, config: StoredConfig, variables: Record<string, string | null> | null,
-  release: Release, workers: number, changes: RememberedChange[], finished: Record<number, Finished> }
+  release: Release, workers: number, changes: RememberedChange[], finished: Record<number, Finished>,
+  stored?: StoredSocket[] }
 /** Where it is kept. `read`: null: nothing has run; `stored`: resolves once the disk has it; throws not-stored */
 export type RunsStore = Pick<KeptFile, 'stored' | 'isStored'> & { read: () => unknown, save: (runs: Runs) => void }
 
@@ -57,13 +59,15 @@ export function beginningOf (runs: Runs | null,
  * a release nor an option. `goesOn`: it ran before.
  */
 export function keepRuns (
-  { store, goesOn, config, events, supervisor, settings, releases }: { store: RunsStore, goesOn: boolean,
-    config: Config, events: Pick<EventStream, 'subscribe'>, supervisor: Pick<Supervisor, 'runs' | 'snapshot'>,
-    settings: Pick<Settings, 'memory'>, releases: Pick<Releases, 'launchOf'> }
+  { store, goesOn, config, events, supervisor, settings, keeper, releases }: { store: RunsStore, goesOn: boolean,
+    config: Config, keeper: Pick<AppLink, 'stored'>, events: Pick<EventStream, 'subscribe'>,
+    supervisor: Pick<Supervisor, 'runs' | 'snapshot'>, settings: Pick<Settings, 'memory'>,
+    releases: Pick<Releases, 'launchOf'> }
 ) {
   let kept: Runs | null = null
   let launchedBy: unknown = null
   let hasRun = goesOn
+  let stored = checkedRuns(store.read())?.stored
   const unsubscribe = events.subscribe(note)
 
   return {
@@ -81,8 +85,11 @@ export function keepRuns (
 
   function note () {
     // The checkpoint that is written of this event has it already, for a master that begins before the disk does.
-    hasRun ||= supervisor.snapshot().state === 'running'
-    const runs = { ...supervisor.runs(), changes: settings.memory() }
+    const isRunning = supervisor.snapshot().state === 'running'
+    hasRun ||= isRunning
+    // Those that a stop closes may be there again at the next start.
+    if (isRunning) stored = keeper.stored?.()
+    const runs = { ...supervisor.runs(), changes: settings.memory(), stored }
     // Without any slot the start itself has not begun.
     if (!hasRun || runs.workers === 0) return
     const launch = releases.launchOf(runs.release.id)
@@ -97,10 +104,10 @@ export function keepRuns (
 
 /** `content`: as somebody has kept it. Returns null: it is nothing that a master could go on with. */
 export function checkedRuns (content: unknown): Runs | null {
-  const { config, variables, release, workers, changes, finished } = Object(content)
+  const { config, variables, release, workers, changes, finished, stored = [] } = Object(content)
   const { values, origins } = Object(config)
   const texts = [values?.entry, values?.cwd, ...['id', 'entry', 'path', 'createdAt'].map((name) => release?.[name])]
   const isWhole = texts.every((text) => typeof text === 'string') && Number.isSafeInteger(workers) && workers > 0 &&
-    [variables ?? {}, finished].every(isObject) && [changes, origins].every(Array.isArray)
+    [variables ?? {}, finished].every(isObject) && [changes, origins, stored].every(Array.isArray)
   return isWhole ? content as Runs : null
 }

@@ -74,6 +74,7 @@ export function createPoolSockets (cluster: Cluster) {
     },
 
     close () {
+      if (keeper?.leavesSockets) return leave()
       sockets.close()
       slotPorts.close()
     },
@@ -83,10 +84,13 @@ export function createPoolSockets (cluster: Cluster) {
       slotPorts.letGo()
     },
 
-    leave () {
-      sockets.leave()
-      slotPorts.leave()
-    }
+    leave
+  }
+
+  /** Others have these sockets, and they stay open. */
+  function leave () {
+    sockets.leave()
+    slotPorts.leave()
   }
 
   /** While no worker has ever been ready, giving up loses nothing. */

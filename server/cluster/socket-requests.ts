@@ -87,6 +87,8 @@ export function createSocketRequests (table: SocketTable, onBindError: (error: B
         // Nobody could bind it again, so a worker that only tests whether the address is free does not free it.
         if (ofOther) copies.keep(key, socket)
       }
+      // The service manager keeps a socket without it.
+      socket.data ??= data
       clearTimeout(socket.unusedTimer)
       const keepsFlags = hasFlags(socket)
       socket.users.add(worker)

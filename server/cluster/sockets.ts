@@ -276,7 +276,7 @@ export type Socket = {
   unusedTimer?: NodeJS.Timeout
 }
 
-export type Keeper = Pick<AppLink, 'held' | 'hold' | 'drop' | 'send' | 'claim'>
+export type Keeper = Pick<AppLink, 'held' | 'hold' | 'drop' | 'send' | 'claim' | 'leavesSockets'>
 
 function closeHandles ({ handle, group, isLent }: Pick<Socket, 'handle' | 'group' | 'isLent'>) {
   if (group) group.close()

@@ -3,7 +3,7 @@ import { noteExit, type Exit, type KeptData, type Predecessor } from '../keeper/
 import { openAppPart, type AppPart, type Lent } from './app-part.ts'
 import { valueIn } from '../config/value-in.ts'
 import { differencesOf, type Differences } from '../app/differences.ts'
-import { areServing } from '../handover/checkpoint.ts'
+import { areServing, hasLeftWorkers } from '../handover/checkpoint.ts'
 import { wayBack } from '../app/way-back.ts'
 import { createRecovery, OF_PART, OF_START } from './recovery.ts'
 import { untilReplaced, untilServed } from './until-served.ts'
@@ -288,6 +288,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
 
   function become (state: AppState, reason: string | null = null) {
     status = { state, reason }
+    if (part === null && isIn('stopped', 'failed')) lent.links.closeUnserved(id, () => hasLeftWorkers(dataDir))
     // Whoever hears of it is no part of the app.
     lent.scopes.outside(onChange)
   }

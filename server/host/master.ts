@@ -4,7 +4,7 @@ import { NO_PAST, pastOfApp } from '../app/past.ts'
 import { dropSite, loadSite } from '../admin/site-code.ts'
 import { createJointUpgrade, type JointUpgrade } from '../handover/joint-upgrade.ts'
 import { failWhenToldToStop } from '../handover/next-master.ts'
-import { createAppLinks } from '../keeper/app-links.ts'
+import { createAppLinks, type AppLinks } from '../keeper/app-links.ts'
 import { connectKeeper } from '../keeper/link.ts'
 import { holdFiles } from '../system/built.ts'
 import { createClosers, type Closers } from '../system/closers.ts'
@@ -12,6 +12,7 @@ import { keepHeapSmall } from '../system/heap.ts'
 import { createOtherDecks } from '../system/other-decks.ts'
 import { checkedProgram } from '../system/program.ts'
 import { traceStep } from '../system/start-trace.ts'
+import { isRestarting } from '../systemd/systemctl.ts'
 import { openAdminPort, type AdminPort } from './admin-page.ts'
 import { announceMaster, identifyKeeper, type Address } from './announcement.ts'
 import { createApps, type Apps } from './apps.ts'
@@ -63,6 +64,7 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
     const lent = { ...host, others, links, upgrade, addressOf, ...kind.policy }
     const apps = createApps({ records: kind.records, lent, forget: links.forget, events: kind.events, log,
       isBeside: isNext })
+    if (!isNext) giveReturned(links, { apps, terminal })
     const opened = await (isNext ? apps.openNext({ links, keeper }, keeper.upgrading) : kind.openFirst(apps))
     const parts = closers.add(opened?.parts ?? [], (left) => Promise.all(left.map(({ abandon }) => abandon())))
     traceStep('the apps that come before the port: history, releases, supervisor')
@@ -115,6 +117,7 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
     async function stopHost (actor: string) {
       service?.tellStopping()
       terminal.line('stopping: the workers finish their requests; send the signal again to stop at once')
+      keeper.leavesSockets = actor === 'signal' && await isRestarting()
       await apps.leave(actor)
       tellStopped({ actor })
       await shutdown.stop(0)
@@ -124,6 +127,14 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
     await closers.close().catch(() => {})
     throw error
   }
+}
+
+/** The service manager has kept them while keeper and master were gone. */
+function giveReturned (links: AppLinks, { apps, terminal }: { apps: Apps, terminal: Pick<Host['terminal'], 'fail'> }) {
+  const wanted = apps.all().filter(({ record }) => record.wish === 'running')
+  const others = links.giveReturned(wanted.map(({ id, record }) => ({ id, stored: record.runs?.stored ?? [] })))
+  for (const socket of others)
+    terminal.fail(`the socket ${socket} of the service manager is closed: no app that is to run has it on record`)
 }
 
 function joinFleet (config: HostConfig,

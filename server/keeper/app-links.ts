@@ -1,4 +1,8 @@
-import type { Exit, Handlers, KeeperLink, KeptData, Predecessor, ToKeeper, MessagesOfKeeper } from './link.ts'
+import { placeText } from '../system/place-text.ts'
+import { describeInherited, listReturned } from '../systemd/activated-sockets.ts'
+import { storedName } from '../systemd/socket-store.ts'
+import { OF_APP, type Exit, type Handlers, type KeeperLink, type KeptData, type Predecessor, type ToKeeper,
+  type MessagesOfKeeper } from './link.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 
 /** of what the keeper says */
@@ -12,12 +16,14 @@ type FromApp = Extract<ToKeeper, { type: 'watch' | 'cancel' | 'serving' | 'relay
 export type AppLink = Pick<KeeperLink,
   'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memory' | 'spare' | 'failUpgrade'
     | 'failure' | 'onLost' | 'offLost'> & { send: (message: FromApp) => void,
-  on: <Type extends TypeForApps>(type: Type, handler: Handlers[Type]) => void, claim?: (fd: number) => boolean }
+  on: <Type extends TypeForApps>(type: Type, handler: Handlers[Type]) => void, claim?: (fd: number) => boolean,
+  stored?: () => StoredSocket[], leavesSockets?: boolean }
+
+/** A socket that the service manager keeps, as its app knows it. `key`: of the app; `address`: where it is bound. */
+export type StoredSocket = { key: string, address: string, path?: KeptData['path'] }
 
 export type AppLinks = ReturnType<typeof createAppLinks>
 
-/** What the keeper holds of an app has this before its key, and the app's id, which has no blank in it. */
-const NAMED = /^of (\S+) (.*)$/s
 const FOR_APPS: readonly TypeForApps[] = Object.freeze(['reaped', 'relay', 'take-over', 'upgrade-failed'])
 
 function namedKey (id: string, key: string) {
@@ -30,8 +36,8 @@ function namedKey (id: string, key: string) {
  */
 export function createAppLinks (
   keeper: Pick<KeeperLink,
-    'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf'
-      | 'rememberedApps' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure' | 'failNext'>,
+    'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'copies' | 'hold' | 'drop' | 'memoryOf' | 'spareOf'
+      | 'rememberedApps' | 'leavesSockets' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure' | 'failNext'>,
   { onFault = rejectLater }: { onFault?: (error: unknown, id: string) => void } = {}
 ) {
   /** Those that are open, by the id of the app. */
@@ -71,10 +77,41 @@ export function createAppLinks (
 
     /** Gives an app that is not open yet the sockets that it had elsewhere. */
     give (id: string, sockets: ReadonlyMap<string, { handle: SocketHandle, data?: KeptData }>) {
-      for (const [key, { handle, data }] of sockets) {
-        keeper.hold(namedKey(id, key), handle, data)
-        socketsOf(id).set(key, { handle, data })
+      for (const [key, { handle, data }] of sockets) giveSocket(id, key, { handle, data })
+    },
+
+    /**
+     * Gives each socket that the service manager has kept to the app whose record names it, with its address. All others
+     * are closed, as nobody would accept their connections. `apps`: that are to run. Returns those, for people.
+     */
+    giveReturned (apps: Iterable<{ id: string, stored: readonly StoredSocket[] }>): string[] {
+      const known = new Map(
+        [...apps].flatMap(({ id, stored }) =>
+          stored.map((socket) => [storedName(namedKey(id, socket.key)), { id, ...socket }])
+        )
+      )
+      return listReturned(keeper.held).flatMap(({ held, handle, data }) => {
+        const found = known.get(data.name)
+        const isKnown = found?.address === placeText({ ...data, path: data.path ?? undefined })
+        if (isKnown) giveSocket(found.id, found.key, { handle, data: { path: found.path } })
+        else handle.close()
+        keeper.held.delete(held)
+        keeper.drop(held)
+        return isKnown ? [] : [describeInherited(data)]
+      })
+    },
+
+    /** The app does not run. Unless workers that a master has left serve there, connections would wait for ever. */
+    closeUnserved (id: string, isServed: () => boolean) {
+      const unserved = kept.get(id)
+      if (!unserved?.size || keeper.leavesSockets || isServed()) return
+      for (const [key, { handle, own }] of unserved) {
+        keeper.drop(namedKey(id, key))
+        // It may have failed before it has taken them.
+        const left = handle ?? own
+        left?.close()
       }
+      unserved.clear()
     },
 
     /** In an upgrade: the other master hands over as soon as these serve. */
@@ -98,6 +135,11 @@ export function createAppLinks (
       const known = new Set(ids)
       for (const id of new Set([...kept.keys(), ...keeper.rememberedApps()])) if (!known.has(id)) forgetApp(id)
     }
+  }
+
+  function giveSocket (id: string, key: string, { handle, data }: { handle: SocketHandle, data?: KeptData }) {
+    keeper.hold(namedKey(id, key), handle, data)
+    socketsOf(id).set(key, { handle, data })
   }
 
   /** `id`: undefined: all */
@@ -164,8 +206,20 @@ export function createAppLinks (
 
       claim: title === null ? undefined : claim,
 
+      stored: () =>
+        [...sockets.keys()].flatMap((key) => {
+          const { data } = keeper.copies.get(namedKey(id, key)) ?? {}
+          return data && 'stored' in data && data.stored
+            ? [{ key, address: data.stored.address, ...(data.path && { path: data.path }) }]
+            : []
+        }),
+
       send (message) {
         if (isOpen) passOn(message.type, message)
+      },
+
+      get leavesSockets () {
+        return keeper.leavesSockets
       },
 
       get failure () {
@@ -257,8 +311,8 @@ export function createAppLinks (
   function closeLink (id: string, { keepsSockets = false }: { keepsSockets?: boolean } = {}) {
     open.get(id)?.end()
     open.delete(id)
-    for (const [key, { handle, own = null, data }] of kept.get(id) ?? [])
-      kept.get(id)?.set(key, { handle: handle ?? (keepsSockets ? own : null), data })
+    for (const [key, { handle, own, data }] of kept.get(id) ?? [])
+      kept.get(id)?.set(key, { handle: handle ?? ((keepsSockets && own) || null), own, data })
     const used = [...kept.get(id)?.values() ?? []].map(({ data }) => data?.inherited)
     for (const [fd, its] of claims) if (its === id && !used.includes(fd)) claims.delete(fd)
   }
@@ -280,7 +334,7 @@ function rejectLater (error: unknown) {
   Promise.reject(error)
 }
 
-/** by key; `handle`: null: the app has it, and closes it; `own`: that one */
+/** by key; `handle`: null: the app has it, and closes it; `own`: that one, also once the app is closed */
 type Sockets = Map<string, { handle: SocketHandle | null, own?: SocketHandle, data?: KeptData }>
 export type Fault = NonNullable<Predecessor['fault']>
 /**
@@ -295,7 +349,7 @@ export type LinkOptions = { title?: string | null, call?: (work: () => void) => 
 function takeNamed (held: KeeperLink['held']): Map<string, Sockets> {
   const taken: ReturnType<typeof takeNamed> = new Map()
   for (const [named, { handle, data }] of held) {
-    const [, id, key] = NAMED.exec(named) ?? []
+    const [, id, key] = OF_APP.exec(named) ?? []
     if (id === undefined || (data && 'fd' in data)) continue
     held.delete(named)
     taken.set(id, (taken.get(id) ?? new Map()).set(key, { handle, data }))

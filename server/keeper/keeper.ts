@@ -11,6 +11,7 @@ import { SIGNALS, STOP_SIGNALS } from '../system/signals.ts'
 import { traceStep } from '../system/start-trace.ts'
 import { hasControllingTerminal } from '../system/terminal.ts'
 import { takeInheritedSockets } from '../systemd/activated-sockets.ts'
+import { createSocketStore } from '../systemd/socket-store.ts'
 import { FOLDER_VARIABLE, KEPT_VARIABLE, noteExit, sendToMaster } from './link.ts'
 import { blankRecord, recordExit } from '../lifecycle/restart-policy.ts'
 import { durationText, megabytesText } from '../lifecycle/duration.ts'
@@ -70,6 +71,8 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   process.stderr.write(`clusterdeck: ${line}\n`)
 } }: { script: string, args: string[], folder?: WorkingFolder, say?: (line: string) => void }): Promise<number> {
   const held: Map<string, HeldSocket & { from?: Master }> = takeInheritedSockets({ say })
+  /** It has them beside this process, and so after its end. */
+  const store = createSocketStore(process.env.NOTIFY_SOCKET)
   const ownPids: Set<number | undefined> = new Set()
   // Masters have none: they are in sessions of their own.
   const hasTerminal = hasControllingTerminal()
@@ -103,6 +106,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   }, hold (from, { key, data }, handle) {
     dropSocket(key)
     held.set(key, { handle, data, from })
+    store.add(data, handle)
   }, drop (master, { key }) {
     if (master === current) dropSocket(key)
   }, started (master, options) {
@@ -203,8 +207,10 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   }
 
   function dropSocket (key: string) {
-    held.get(key)?.handle.close()
+    const { handle, data } = held.get(key) ?? {}
     held.delete(key)
+    store.remove(data, held.values())
+    handle?.close()
   }
 
   function onReaped (exit: Exit) {

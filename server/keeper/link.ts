@@ -3,6 +3,7 @@ import { DeckError } from '../errors.ts'
 import { lookInMiddleOfSecond } from '../../workers/look-together.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
 import { takeInheritedSockets, type InheritedSocket } from '../systemd/activated-sockets.ts'
+import { createSocketStore, type StoredAs } from '../systemd/socket-store.ts'
 import type { ChildProcess } from 'node:child_process'
 import type { DatagramHandle, SocketHandle } from '../../workers/node-internals.d.ts'
 import type { DeckEvent, NewEvent } from '../events/stream.ts'
@@ -89,7 +90,8 @@ type RelayedWorker =
  * it is that one's own; `isCertain`: that program, and no other of the same process
  */
 export type KeptData = { data?: unknown, path?: { file: string, dev: number, ino: number, stage?: string },
-  inherited?: number, given?: { host?: string, port?: number, path?: string, isCopy?: boolean, isCertain: boolean } }
+  inherited?: number, given?: { host?: string, port?: number, path?: string, isCopy?: boolean, isCertain: boolean },
+  stored?: StoredAs }
 export type HeldSocket = { handle: SocketHandle, data?: KeptData | InheritedSocket }
 
 /** A message may take this long: the keeper acknowledges each socket before it. */
@@ -111,6 +113,9 @@ export function noteExit (exits: Exit[], exit: Exit) {
 function exitOf ({ pid, code, signal }: Exit) {
   return { pid, code, signal }
 }
+
+/** What the keeper holds of an app has this before its key, and the app's id, which has no blank in it. */
+export const OF_APP = /^of (\S+) (.*)$/s
 
 /** Holds the pid of the keeper, so that a master knows that its IPC channel leads to one. */
 export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
@@ -144,8 +149,9 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
   if (isKept && Number(env[KEPT_VARIABLE]) !== process.ppid) throw keeperGone()
   delete env[KEPT_VARIABLE]
   const held: Map<string, HeldSocket> = isKept ? new Map() : takeInheritedSockets({ env })
+  const store = createSocketStore(env.NOTIFY_SOCKET)
   /** What the keeper holds now. */
-  const copies: Map<string, HeldSocket> = new Map()
+  const copies: Map<string, HeldSocket> = new Map(held)
   const handlers: { [Type in keyof Handlers]?: Handlers[Type][] } = {}
   const loss = isKept ? watchLoss() : { on () {}, off () {} }
   const { role, predecessor, exits, reaps = false, memory = null, unsaved = [], apps = [], upgrading = null } = isKept
@@ -208,15 +214,19 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
      * @returns resolves once it reaches the keeper even if this process is killed: Node sends a socket only when the
      * keeper has confirmed the one before it; nothing: there is no keeper
      */
-    hold (key: string, handle: SocketHandle | DatagramHandle, data?: KeptData): Promise<void> | void {
+    hold (key: string, handle: SocketHandle | DatagramHandle, given?: KeptData): Promise<void> | void {
+      const data = describeStored(key, handle, given)
       copies.set(key, { handle: handle as SocketHandle, data })
-      if (!isKept || !process.connected) return
+      if (!isKept || !process.connected) return store.add(data, handle)
       return waitAtMost(new Promise((resolve) => {
         process.send?.({ type: 'hold', key, data }, handle, undefined, resolve)
       }), DELIVERY_MS)
     },
 
     drop,
+
+    /** Whether the service starts again, with the sockets that the service manager keeps: then they stay open. */
+    leavesSockets: false,
 
     /** `prefix`: of the keys of one kind, of which there is to be one alone */
     dropOthers (prefix: string, wanted: string) {
@@ -336,8 +346,17 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
   }
 
   function drop (key: string) {
+    const { data } = copies.get(key) ?? {}
     copies.delete(key)
-    sendToKeeper({ type: 'drop', key })
+    if (isKept && process.connected) sendToKeeper({ type: 'drop', key })
+    else store.remove(data, copies.values())
+  }
+
+  /** Whatever an app has bound is stored. `data`: what belongs to others is theirs to keep, as is the admin port. */
+  function describeStored (key: string, handle: SocketHandle | DatagramHandle, data?: KeptData): KeptData | undefined {
+    const isOwn = OF_APP.test(key) && data?.inherited === undefined && data?.given === undefined
+    const stored = (isOwn && store.describe(key, handle)) || undefined
+    return data?.stored || stored ? { ...data, stored } : data
   }
 
   function sendToKeeper (message: ToKeeper, handle?: SocketHandle | DatagramHandle) {

@@ -1,6 +1,6 @@
 import { bindOnce } from '../system/native.ts'
 import { unixAddress } from '../system/posix.ts'
-import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from './socket-message.ts'
+import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from '../system/socket-message.ts'
 import { AF_UNIX, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_CLOEXEC, SOL_SOCKET, SCM_RIGHTS,
   MSG_CMSG_CLOEXEC } from '../system/socket-numbers.ts'
 

@@ -1,7 +1,8 @@
 import { constants, release } from 'node:os'
 import { bindOnce, type Koffi } from '../system/native.ts'
 import { loadPosix, toFilter, type Instruction } from '../system/posix.ts'
-import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from './socket-message.ts'
+import { messageToSend, OF_CONTROL, OF_CONTROL_LENGTH, ONE_DESCRIPTOR_BYTES,
+  socketMessage } from '../system/socket-message.ts'
 import { AF_UNIX, SOCK_CLOEXEC, SOL_SOCKET, SO_REUSEPORT, SO_ACCEPTCONN, SCM_RIGHTS, MSG_DONTWAIT, MSG_NOSIGNAL,
   MSG_CMSG_CLOEXEC, O_NONBLOCK, O_CLOEXEC, MAX_ADDRESS_BYTES } from '../system/socket-numbers.ts'
 
@@ -60,8 +61,6 @@ const F_SETFL = 4
 const SOCK_SEQPACKET = 5
 /** The longest message between the master and the call helper. */
 const MAX_MESSAGE_BYTES = 65_536
-/** The size of a struct cmsghdr with one descriptor. */
-const CONTROL_BYTES = 24
 const { EACCES, EINTR, EINVAL, ENOENT, ENOPROTOOPT, EPERM } = constants.errno
 
 /**
@@ -229,15 +228,13 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
      */
     send (fd: number, text: string, descriptor?: number): boolean {
       const data = Buffer.from(text)
-      const message = toMessage(data, descriptor)
-      if (descriptor === undefined) message.writeBigUInt64LE(0n, OF_CONTROL_LENGTH)
-      return Number(sendmsg(fd, message, MSG_DONTWAIT | MSG_NOSIGNAL)) === data.length
+      return Number(sendmsg(fd, messageToSend(koffi, data, descriptor), MSG_DONTWAIT | MSG_NOSIGNAL)) === data.length
     },
 
     /** Never waits. `fd`: a Unix socket. Returns null: the other one has closed it. */
     take (fd: number): { text: string, descriptor: number | null } | null {
       const data = Buffer.alloc(MAX_MESSAGE_BYTES)
-      const message = toMessage(data)
+      const message = socketMessage(koffi, data, ONE_DESCRIPTOR_BYTES)
       const length = Number(recvmsg(fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
       if (length <= 0) return null
       const hasDescriptor = message.readBigUInt64LE(OF_CONTROL_LENGTH) > 0n &&
@@ -245,16 +242,6 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
       return { text: data.toString('utf8', 0, length),
         descriptor: hasDescriptor ? message.readInt32LE(OF_CONTROL + 16) : null }
     }
-  }
-
-  /** With a struct cmsghdr of one descriptor. */
-  function toMessage (data: Buffer, descriptor: number = -1) {
-    const whole = socketMessage(koffi, data, CONTROL_BYTES)
-    whole.writeBigUInt64LE(BigInt(CONTROL_BYTES - 4), OF_CONTROL)
-    whole.writeInt32LE(SOL_SOCKET, OF_CONTROL + 8)
-    whole.writeInt32LE(SCM_RIGHTS, OF_CONTROL + 12)
-    whole.writeInt32LE(descriptor, OF_CONTROL + 16)
-    return whole
   }
 
   function answer (listener: number, id: bigint, { errno = 0, flags = 0 }: { errno?: number, flags?: number }) {

@@ -19,8 +19,8 @@ const MARK_CHARS = 16
 const PASSING = new RegExp(
   `^(${
     ['CLUSTERDECK_.*', '_', 'PWD', 'OLDPWD', 'SHLVL', 'WINDOWID', 'SSH_.*', 'XDG_SESSION_ID', 'INVOCATION_ID',
-      'JOURNAL_STREAM', 'SYSTEMD_EXEC_PID', 'NOTIFY_SOCKET', 'WATCHDOG_.*', 'LISTEN_.*', 'MEMORY_PRESSURE_.*',
-      'MANAGERPID'].join('|')
+      'JOURNAL_STREAM', 'SYSTEMD_EXEC_PID', 'NOTIFY_SOCKET', 'WATCHDOG_.*', 'LISTEN_.*', 'FDSTORE',
+      'MEMORY_PRESSURE_.*', 'MANAGERPID'].join('|')
   })$`
 )
 

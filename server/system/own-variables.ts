@@ -9,7 +9,7 @@ const OURS = /^CLUSTERDECK_/
 export const SHELL_VARIABLE = 'CLUSTERDECK_SHELL'
 /** What the service manager has told the master alone. */
 const OF_SERVICE_MANAGER = new Set(['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'LISTEN_FDS', 'LISTEN_PID',
-  'LISTEN_FDNAMES'])
+  'LISTEN_FDNAMES', 'FDSTORE'])
 
 /**
  * The environment for a process that runs code of somebody else: workers, hooks, and the programs that commands call.

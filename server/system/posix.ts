@@ -1,6 +1,7 @@
 import { constants, endianness } from 'node:os'
 import { attempt } from '../errors.ts'
 import { bindOnce, type Koffi } from './native.ts'
+import { messageToSend } from './socket-message.ts'
 import { AF_UNIX, AF_INET, AF_INET6, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_CLOEXEC, SOL_SOCKET, SO_REUSEPORT, SO_ACCEPTCONN,
   MSG_DONTWAIT, MSG_NOSIGNAL, IPPROTO_TCP, IPPROTO_IPV6, POLLIN } from './socket-numbers.ts'
 
@@ -51,9 +52,7 @@ function bindLibc (koffi: Koffi) {
   const prctl = libc.func('int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)')
   const waitpid = libc.func('int waitpid(int pid, _Out_ int *status, int options)')
   const socket = libc.func('int socket(int domain, int type, int protocol)')
-  const sendto = libc.func(
-    'long sendto(int fd, const void *data, size_t size, int flags, const void *address, unsigned int length)'
-  )
+  const sendmsg = libc.func('long sendmsg(int fd, void *message, int flags)')
   const close = libc.func('int close(int fd)')
   const dup2 = libc.func('int dup2(int fd, int other)')
   const fallocate = libc.func('int fallocate(int fd, int mode, int64_t offset, int64_t length)')
@@ -127,15 +126,18 @@ function bindLibc (koffi: Koffi) {
 
     /**
      * Sends one datagram to a Unix socket, or not at all; it never waits for a receiver whose queue is full. `path`:
-     * one that begins with @ is in the abstract namespace. Returns whether it was taken.
+     * one that begins with @ is in the abstract namespace; `descriptor`: goes along. Returns whether it was taken.
      */
-    sendDatagram (path: string, content: string | Buffer): boolean {
+    sendDatagram (path: string, content: string | Buffer, descriptor?: number): boolean {
       const fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)
       if (fd < 0) return false
       try {
         const data = typeof content === 'string' ? Buffer.from(content) : content
         const address = unixAddress(path)
-        return sendto(fd, data, data.length, MSG_DONTWAIT | MSG_NOSIGNAL, address, address.length) === data.length
+        const message = messageToSend(koffi, data, descriptor)
+        message.writeBigUInt64LE(BigInt(koffi.address(address)), 0)
+        message.writeUInt32LE(address.length, 8)
+        return Number(sendmsg(fd, message, MSG_DONTWAIT | MSG_NOSIGNAL)) === data.length
       } finally {
         close(fd)
       }

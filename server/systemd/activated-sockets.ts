@@ -15,6 +15,11 @@ export type InheritedSocket = { fd: number, name: string, host?: string, port?: 
 
 /** Under this name, and its descriptor's number, a keeper holds each of them. */
 const INHERITED_PREFIX = 'inherited '
+/** Under this one those that an earlier start has stored there, until it is known whose each of them is. */
+const RETURNED_PREFIX = 'returned '
+/** The names of these begin so; systemd itself has another one for what was stored without a name. */
+export const STORED_PREFIX = 'clusterdeck-'
+const STORED_WITHOUT_NAME = 'stored'
 /** The name of the one that is meant for the admin port. */
 export const ADMIN_NAME = 'admin'
 
@@ -49,7 +54,8 @@ export function takeInheritedSockets ({ env = process.env, pid = process.pid, sa
     const name = names[fd - FIRST_FD] || NO_NAME
     const opened = openSocket(fd)
     if (opened.handle)
-      taken.set(`${INHERITED_PREFIX}${fd}`, { handle: opened.handle, data: { fd, name, ...opened.place } })
+      taken.set(`${isStoredName(name) ? RETURNED_PREFIX : INHERITED_PREFIX}${fd}`, { handle: opened.handle,
+        data: { fd, name, ...opened.place } })
     else say(
         `the inherited descriptor ${fd} ("${name}") is not used: expected a listening TCP or Unix stream socket, received ${opened.reason}`
       )
@@ -67,6 +73,20 @@ export function listInherited (
   )
 }
 
+/** `held`: likewise. Returns those that an earlier start has stored, with the keys of the keeper. */
+export function listReturned (
+  held: Map<string, { handle: SocketHandle, data?: object }>
+): { held: string, handle: SocketHandle, data: InheritedSocket }[] {
+  return [...held].flatMap(([key, { handle, data }]) =>
+    key.startsWith(RETURNED_PREFIX) && isInherited(data) ? [{ held: key, handle, data }] : []
+  )
+}
+
+/** `name`: of LISTEN_FDNAMES. Tells whether such a socket was stored, and by no socket unit. */
+export function isStoredName (name: unknown): name is string {
+  return name === STORED_WITHOUT_NAME || String(name).startsWith(STORED_PREFIX)
+}
+
 function isInherited (data: object | undefined): data is InheritedSocket {
   return data !== undefined && 'fd' in data && 'name' in data
 }
@@ -81,7 +101,7 @@ export function describeInherited ({ fd, name, host, port, path }: InheritedSock
 
 const NOTHING = 'nothing'
 
-type Place = { host: string, port: number } | { path: string | null }
+type Place = Pick<InheritedSocket, 'host' | 'port' | 'path'>
 
 function openSocket (
   fd: number
@@ -93,10 +113,15 @@ function openSocket (
   if (!stat.isSocket()) return { reason: 'something else' }
   const handle = net._createServerHandle(null, null, null, fd)
   if (typeof handle === 'number') return { reason: 'another kind of socket, as a datagram one is' }
-  const place = handle.getsockname ? tcpPlace(handle) : unixPlace(stat.ino)
+  const place = placeOfSocket(handle)
   if (place !== null) return { handle, place }
   handle.close()
   return { reason: 'a connection (Accept=yes in its socket unit)' }
+}
+
+/** Where it is bound; null: it is a connection. */
+export function placeOfSocket (handle: SocketHandle): Place | null {
+  return handle.getsockname ? tcpPlace(handle) : unixPlace(fstatSocket(handle.fd).ino)
 }
 
 /** Null: it is a connection */
@@ -107,9 +132,9 @@ function tcpPlace (handle: SocketHandle): Place | null {
   return { host: bound.address, port: bound.port }
 }
 
-/** `__SO_ACCEPTCON` of linux/net.h, in the column Flags */
-const LISTENS = 0x10000
-const FLAGS_COLUMN = 3
+/** `SS_CONNECTED` of linux/net.h, in the column St: one that is bound may not listen yet. */
+const CONNECTED = 3
+const STATE_COLUMN = 5
 
 /**
  * Node does not tell the path of a Unix socket, proc_pid_net(5) does. One from another network namespace is not in
@@ -122,6 +147,6 @@ function unixPlace (inode: number): Place | null {
     Number(match?.[2]) === inode
   )
   if (!row) return { path: null }
-  if ((Number.parseInt(row[1].trim().split(/ +/)[FLAGS_COLUMN], 16) & LISTENS) === 0) return null
+  if (Number.parseInt(row[1].trim().split(/ +/)[STATE_COLUMN], 16) === CONNECTED) return null
   return { path: row[3] ?? null }
 }

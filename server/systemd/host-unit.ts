@@ -1,4 +1,4 @@
-import { WATCHDOG_SECONDS, type Scope, type UnitFile } from './unit.ts'
+import { STORE_LINES, WATCHDOG_SECONDS, type Scope, type UnitFile } from './unit.ts'
 import { quotedProgram, quotedWord } from './unit-quoting.ts'
 
 /** The host is ready after 20 s at the latest, but histories are opened before that. This is systemd's own default. */
@@ -44,6 +44,7 @@ TimeoutStartSec=${START_SECONDS}
 TimeoutStopSec=${STOP_SECONDS}
 # Only the main process hears of a stop first: it lets the workers answer what they have.
 KillMode=mixed
+${STORE_LINES}
 Restart=on-failure
 RestartSec=1
 # 2: the command line is wrong, which another start does not mend.

@@ -1,12 +1,15 @@
 import { execFile } from 'node:child_process'
-import { DeckError } from '../errors.ts'
+import { attempt, DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
 import { withoutOwnVariables } from '../system/own-variables.ts'
+import { serviceOf } from './unit-of.ts'
 import type { Scope } from './unit.ts'
 
 export type Systemctl = ReturnType<typeof createSystemctl>
 
 const MAX_OUTPUT_BYTES = 1024 * 1024
+/** A stop waits for the answer of systemd no longer than this. */
+const ANSWER_WITHIN_MS = 1000
 
 /**
  * The service manager, as its own command line has it: the machine's, or that of the user who asks.
@@ -38,6 +41,16 @@ export function createSystemctl (
     async isActive (unit: string): Promise<boolean> {
       const { stdout } = await runProgram('systemctl', [...own, 'is-active', unit])
       return ['active', 'reloading', 'activating'].includes(stdout.trim())
+    },
+
+    /** Tells whether it is being stopped only to be started again, with sockets that it has stored */
+    async isRestarting (unit: string): Promise<boolean> {
+      const [{ stdout }, { NFileDescriptorStore }] = await Promise.all([
+        runProgram('systemctl', [...own, 'list-jobs', '--no-legend', unit]),
+        this.properties(unit, ['NFileDescriptorStore'])
+      ])
+      // The columns are job, unit, type and state.
+      return / restart +running *$/m.test(stdout) && Number(NFileDescriptorStore) > 0
     },
 
     /** @throws {DeckError} start-failed */
@@ -74,4 +87,14 @@ export function createSystemctl (
       })
     })
   }
+}
+
+/** Tells whether the service of this process stops only to be started again, with sockets that it has stored */
+export async function isRestarting (env: Record<string, string | undefined> = process.env): Promise<boolean> {
+  // ENOENT: a system without control groups.
+  const unit = env.NOTIFY_SOCKET === undefined ? null : attempt(() => serviceOf(process.pid))
+  return unit !== null &&
+    await createSystemctl({ scope: unit.isOfUser ? 'user' : 'system', env, patienceMs: ANSWER_WITHIN_MS }).isRestarting(
+      unit.name
+    )
 }

@@ -57,7 +57,11 @@ export function disableText ({ name, isOfUser }: ServiceUnit): string {
   return `${name} must not start it again: systemctl ${isOfUser ? '--user ' : ''}disable ${name}`
 }
 
-function serviceOf (pid: number, read: (file: string) => string): ServiceUnit | null {
+/**
+ * Returns the service in whose control group a process is; null: none.
+ * @throws {NodeJS.ErrnoException}
+ */
+export function serviceOf (pid: number, read: (file: string) => string = readText): ServiceUnit | null {
   const [, group = ''] = /^(?:0:|\d+:name=systemd):(.*\.service.*)$/m.exec(read(`/proc/${pid}/cgroup`)) ?? []
   // Those of its workers may have groups below it, and the others then have one beside these: system/control-groups.js.
   const name = /\/([^/]+\.service)(?:\/clusterdeck)?$/.exec(group)?.[1]

@@ -11,6 +11,11 @@ const STOP_SLACK_S = 15
 const START_SLACK_S = 30
 /** systemd's own default; who configures more patience than that gets more. */
 const LEAST_START_S = 90
+/** Some sockets for each app, and one for each worker of a program that is no Node program. */
+export const STORE_LINES =
+  `# Connections wait at the sockets of the apps while the service starts again. Not "yes": then they would wait after a stop, too.
+FileDescriptorStoreMax=16384
+FileDescriptorStorePreserve=restart`
 /** A master that has died is followed by the next one sooner than this. */
 export const WATCHDOG_SECONDS = 30
 const HOMES = ['/home', '/root', '/run/user']
@@ -107,6 +112,7 @@ TimeoutStartSec=${startSeconds}
 TimeoutStopSec=${stopSeconds}
 # Only the main process hears of a stop first: it lets the workers answer what they have.
 KillMode=mixed
+${STORE_LINES}
 Restart=on-failure
 RestartSec=1
 # 2: the command line or the configuration is wrong, which another start does not mend.

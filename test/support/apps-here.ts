@@ -35,7 +35,7 @@ export function hostAppsHere (t: TestOwner,
     told.push([type, detail?.app, message].filter(Boolean).join(' '))
   })
   const keeper = fake<KeeperLink>({ isKept: false, role: 'current', predecessor: null, exits: [], reaps: false,
-    held: new Map(), hold () {}, drop () {}, send () {}, on () {}, onLost () {}, offLost () {},
+    held: new Map(), copies: new Map(), hold () {}, drop () {}, send () {}, on () {}, onLost () {}, offLost () {},
     rememberedApps: () => [], memoryOf: () => ({ read: () => null, write: () => false }),
     spareOf: () => ({ events: [], keep () {}, clear () {} }) })
   const terminal = { show () {}, line: say, fail: say, quote: say, started () {}, resolved () {} }

@@ -1,10 +1,11 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { CLI, type TestOwner } from './deck.ts'
+import { CLI, type Launch, type TestOwner } from './deck.ts'
 import { tempFolder } from './folder.ts'
 import { untilFound } from './until.ts'
+import type { Readable } from 'node:stream'
 import type { AppView } from '../../server/host/api-apps.ts'
 import type { Host as HostView } from '../../server/host/api.ts'
 import type { AnswerOrProblem, AnswerTo, Problem } from './answers.ts'
@@ -19,13 +20,16 @@ type What<M extends string> = { method?: M, body?: object, bearer?: string }
  * apps. `folder`: of a host before.
  */
 export async function startHost (t: TestOwner,
-  { folder = tempFolder(), flags = [], env = {} }: { folder?: string, flags?: string[], env?: Record<string, string> } =
-    {})
+  { folder = tempFolder(), flags = [], env = {}, launch: { through = [], descriptors = [], env: more } = {} }: {
+    folder?: string,
+    flags?: string[],
+    env?: Record<string, string>,
+    launch?: Pick<Launch, 'through' | 'descriptors' | 'env'>
+  } = {})
 {
-  const child = spawn(process.execPath, [CLI, 'host', '--admin-port', '0', ...flags], {
-    env: { ...process.env, CLUSTERDECK_HOST_DIR: folder, ...env },
-    stdio: ['ignore', 'pipe', 'pipe']
-  })
+  const [program, ...words] = [...through, process.execPath, CLI, 'host', '--admin-port', '0', ...flags]
+  const child = spawn(program, words, { env: { ...process.env, CLUSTERDECK_HOST_DIR: folder, ...more, ...env },
+    stdio: ['ignore', 'pipe', 'pipe', ...descriptors] }) as ChildProcessByStdio<null, Readable, Readable>
   let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text) => {

@@ -4,7 +4,11 @@ import net from 'node:net'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { attempt } from '../../server/errors.ts'
+import { loadNotifyCalls } from '../../server/programs/notify-calls.ts'
+import { fstatSocket } from '../../workers/socket-file.ts'
 import { tempFolder } from './folder.ts'
+import { present } from './present.ts'
+import { until } from './until.ts'
 import type { Launch, TestOwner } from './deck.ts'
 
 /** A service manager for tests: it opens sockets and passes them on, and hears what it is told. */
@@ -18,7 +22,13 @@ export const WITHOUT_KOFFI: Launch = Object.freeze({
   execArgv: ['--require', fileURLToPath(new URL('hides-koffi.cjs', import.meta.url))]
 })
 
+/** Keeper and master find themselves in the control group of shop.service. */
+export const BELOW_SYSTEMD: Launch = Object.freeze({
+  execArgv: ['--require', fileURLToPath(new URL('below-systemd.cjs', import.meta.url))]
+})
+
 const [AF_UNIX, AF_INET, SOCK_DGRAM, SOCK_CLOEXEC, SOCK_NONBLOCK] = [1, 2, 2, 0o2000000, 0o4000]
+const F_DUPFD_CLOEXEC = 1030
 const BACKLOG = 511
 const LOOK_MS = 2
 const PATIENCE_MS = 90_000
@@ -29,7 +39,7 @@ const libc = koffi && (() => {
     bind: all.func('int bind(int fd, const void *address, unsigned int length)'),
     listen: all.func('int listen(int fd, int backlog)'),
     recv: all.func('long recv(int fd, _Out_ uint8_t *data, size_t size, int flags)'),
-    close: all.func('int close(int fd)') }
+    close: all.func('int close(int fd)'), fcntl: all.func('int fcntl(int fd, int command, ...)') }
 })()
 
 type ServiceSocket = { fd: number, port: number, path?: string, isOpen: () => boolean, close: () => void }
@@ -125,6 +135,82 @@ export function openNotifySocket (t: TestOwner, { isAbstract = false }: { isAbst
     }
     for (const watch of [...watchers]) watch()
   }
+}
+
+type Stored = { name: string, fd: number }
+
+/**
+ * What systemd does with FDSTORE, sd_pid_notify_with_fds(3): it keeps what is sent, each socket once, and passes it to
+ * the next start behind the sockets of its socket units.
+ */
+export function openSocketStore (t: TestOwner) {
+  const calls = present(loadNotifyCalls())
+  const place = path.join(tempFolder(), 'notify')
+  const socket = Number(calls.open(place).fd)
+  const kept: Stored[] = []
+  const sent: string[] = []
+  const timer = setInterval(look, LOOK_MS)
+  t.after(() => {
+    clearInterval(timer)
+    forget(() => true)
+    calls.close(socket)
+  })
+
+  return {
+    /** for NOTIFY_SOCKET */
+    name: place,
+    kept,
+    /** The names of those that were sent, each time. */
+    sent,
+
+    /** Puts a socket there that nobody has sent. */
+    put (name: string, { fd }: { fd: number }) {
+      kept.push({ name, fd: libc.fcntl(fd, F_DUPFD_CLOEXEC, 'int', 0) })
+    },
+
+    /** How the next process is started, with all that is kept. */
+    launch (): Launch {
+      look()
+      return passing(kept, kept.map(({ name }) => name))
+    },
+
+    /** Waits until so many are kept. */
+    async untilKept (count: number) {
+      await until(() => {
+        look()
+        return kept.length === count
+      }, () => `waited for ${count} sockets in the store, which has ${JSON.stringify(kept)}`)
+    }
+  }
+
+  function look () {
+    const fds: number[] = []
+    for (let said = calls.take(socket, (fd) => fds.push(fd)); said; said = calls.take(socket, (fd) => fds.push(fd)))
+      hear(said.text.split('\n'), fds.splice(0))
+  }
+
+  function hear (lines: string[], fds: number[]) {
+    // A name that is not valid counts for none.
+    const name = lines.map((line) => /^FDNAME=([^:\x00-\x1f\x7f]{1,255})$/.exec(line)?.[1]).find(Boolean) ?? 'stored'
+    if (lines.includes('FDSTOREREMOVE=1')) forget((one) => one.name === name)
+    if (lines.includes('FDSTORE=1')) sent.push(name)
+    for (const fd of fds) {
+      const isNew = lines.includes('FDSTORE=1') && !kept.some((one) => inodeOf(one.fd) === inodeOf(fd))
+      if (isNew) kept.push({ name, fd })
+      else libc.close(fd)
+    }
+  }
+
+  function forget (isIt: (one: Stored) => boolean) {
+    for (const one of kept.filter(isIt)) {
+      kept.splice(kept.indexOf(one), 1)
+      libc.close(one.fd)
+    }
+  }
+}
+
+function inodeOf (fd: number) {
+  return fstatSocket(fd).ino
 }
 
 function loadKoffi () {

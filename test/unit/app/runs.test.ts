@@ -70,7 +70,7 @@ describe('what runs', () => {
     const kept = keepRuns({ store: { read: () => null, save: (runs) => saved.push(runs), async stored () {
       if (disk.isFull) throw new Error('the disk is full')
     }, isStored: () => !disk.isFull }, goesOn, config, events,
-      supervisor: fake({ runs: () => now, snapshot: () => snapshot }), settings: { memory: () => [] },
+      supervisor: fake({ runs: () => now, snapshot: () => snapshot }), settings: { memory: () => [] }, keeper: {},
       releases: { launchOf: () => ({ spec, variables: { KEY: 'set', GONE: null } }) } })
     return { events, snapshot, saved, now, kept, disk }
   }

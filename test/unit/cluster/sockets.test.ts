@@ -252,6 +252,13 @@ test('what another master leaves to a keeper is there for the next one, and drop
   assert.equal(ofAdmin.isClosed, false, 'it is not the app\'s')
 })
 
+test('a socket that has come without ticket keys, as the service manager keeps it, gets those of the first worker', () => {
+  const keeper = fakeKeeper(new Map([[`app ${socketKey(query())}`, { handle: fakeHandle(), data: {} }]]))
+  const sockets = createSockets({ keeper, onBindError: () => false })
+  for (const worker of [1, 2])
+    assert.equal(sockets.request(worker, { query: query(), data: `keys of ${worker}` }).data, 'keys of 1')
+})
+
 test('a socket beside that of a program is for whoever asks for its address first, and is freed by no worker that only tests whether it is free', () => {
   const handle = fakeHandle()
   const keeper = fakeKeeper(

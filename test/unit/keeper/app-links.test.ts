@@ -7,9 +7,10 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createSockets, type Keeper } from '../../../server/cluster/sockets.ts'
 import { createAppLinks } from '../../../server/keeper/app-links.ts'
+import { storedName } from '../../../server/systemd/socket-store.ts'
 import { fakeHandle } from '../../support/socket-handle.ts'
 import { fake } from '../../support/fake.ts'
-import type { KeeperLink, KeptData, ToKeeper, HeldSocket } from '../../../server/keeper/link.ts'
+import type { KeeperLink, ToKeeper, HeldSocket } from '../../../server/keeper/link.ts'
 import type { SocketQuery } from '../../../workers/protocol.ts'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../fixtures/${name}`, import.meta.url))
@@ -83,6 +84,33 @@ test('an app that comes from a deck gets the sockets that it had there, and know
   links.forget('shop')
   assert.deepEqual(keeper.told.slice(2, 4), [['drop', 'of shop app x'], ['drop', 'of shop app y']])
   assert.deepEqual(handles.map(({ isClosed }) => isClosed), [false])
+})
+
+test('a socket that the service manager has kept is for the app whose record names it, with its address; others are closed, and told', () => {
+  const keys = ['app x', 'app y', 'app z'].map((key) => ({ key, address: '[::]:3000' }))
+  const names = keys.map(({ key }) => storedName(`of shop ${key}`))
+  const ofMail = storedName('of mail app x')
+  const returned = (name: string, port: number) => ({ fd: 3, name, host: '::', port })
+  const { keeper, links, handles } = setUp(['returned 3', 'returned 4', 'returned 5', 'inherited 3'], {
+    data: { 'returned 3': returned(names[0], 3000), 'returned 4': returned(names[1], 3001),
+      'returned 5': returned(ofMail, 3000) }
+  })
+  assert.deepEqual(links.giveReturned([{ id: 'shop', stored: keys }]), [`[::]:3001 ("${names[1]}")`,
+    `[::]:3000 ("${ofMail}")`])
+  assert.deepEqual(keeper.told, [['hold', 'of shop app x', { path: undefined }], ['drop', 'returned 3'], ['drop',
+    'returned 4'], ['drop', 'returned 5']])
+  assert.deepEqual(handles.map(({ isClosed }) => isClosed), [false, true, true, false])
+  assert.deepEqual([...keeper.held.keys()], ['inherited 3'])
+  links.closeUnserved('shop', () => true)
+  assert.deepEqual([handles[0].isClosed, [...links.of('shop').held.keys()]], [false, ['inherited 3', 'app x']])
+})
+
+test('sockets of an app that does not run are closed, also of one that has failed before it took them, unless workers serve it', () => {
+  const { links, handles } = setUp(['of shop app x', 'of blog app x', 'of mail app x'])
+  links.of('blog')
+  links.close('blog')
+  for (const id of ['shop', 'blog', 'mail']) links.closeUnserved(id, () => id === 'mail')
+  assert.deepEqual(handles.map(({ isClosed }) => isClosed), [true, true, false])
 })
 
 test('an app that is forgotten leaves nothing with the keeper, whether it was open or not', () => {
@@ -311,7 +339,7 @@ function socketsOf (keeper: Keeper, onUnused?: (names: string[]) => void) {
 function setUp (keys: string[] = [],
   { contents = {}, data = {}, onFault, ...more }: Partial<KeeperLink> & Parameters<typeof createAppLinks>[1] & {
     contents?: Record<string, unknown>,
-    data?: Record<string, KeptData>
+    data?: Record<string, HeldSocket['data']>
   } = {})
 {
   const handles = keys.map(() => fakeHandle())

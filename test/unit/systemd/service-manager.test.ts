@@ -3,6 +3,8 @@ import { EventEmitter } from 'node:events'
 import { test, type TestContext } from 'node:test'
 import { createEventStream } from '../../../server/events/stream.ts'
 import { createNotifier } from '../../../server/systemd/notify.ts'
+import { createSystemctl } from '../../../server/systemd/systemctl.ts'
+import { fakeSystemd } from '../../support/fake-systemd.ts'
 import { tellServiceManager } from '../../../server/systemd/service-manager.ts'
 import { fake, type Parts } from '../../support/fake.ts'
 import { rows } from '../../support/rows.ts'
@@ -137,6 +139,41 @@ test('a receiver that never reads again takes no memory without end', (t) => {
   isFull = false
   t.mock.timers.tick(100)
   assert.deepEqual([taken.length, taken[0], taken.at(-1)], [50, 'STATUS=1', 'STATUS=10000'])
+})
+
+test('a socket goes along as long as it is open, and none of those that wait is left out', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let isFull = true
+  const taken: [string, number | undefined][] = []
+  const notify = createNotifier('/run/notify', { maxQueued: Infinity, say () {},
+    load: () =>
+      fake({
+        sendDatagram: (_path: string, message: string, fd?: number) => !isFull && taken.push([message, fd]) > 0
+      }) })
+  const sockets = Array.from({ length: 100 }, (_, index) => ({ fd: 10 + index }))
+  for (const [index, socket] of sockets.entries()) notify(`FDSTORE=1\nFDNAME=${index}`, socket)
+  notify('FDSTOREREMOVE=1\nFDNAME=7')
+  // As a handle says of itself once it is closed.
+  sockets[7].fd = -1
+  isFull = false
+  t.mock.timers.tick(100)
+  assert.deepEqual([taken.length, taken[8], taken.at(-1)], [100, ['FDSTORE=1\nFDNAME=9', 19], [
+    'FDSTOREREMOVE=1\nFDNAME=7',
+    undefined
+  ]])
+})
+
+test('a stop is a restart where systemd says so, and only with sockets that it keeps', async () => {
+  const systemd = fakeSystemd()
+  const systemctl = createSystemctl({ scope: 'system', env: { PATH: systemd.path } })
+  const answers = []
+  for (const [job, stored] of [['restart', 2], ['restart', 0], ['stop', 2]] as const) {
+    systemd.beginStop(job, { stored })
+    answers.push(await systemctl.isRestarting('shop.service'))
+  }
+  assert.deepEqual(answers, [true, false, false])
+  systemd.failAt('list-jobs', 'Failed to connect to bus')
+  assert.equal(await systemctl.isRestarting('shop.service'), false)
 })
 
 test('an address of another kind is named once', () => {
