@@ -42,9 +42,9 @@ const SHOWN = ['public', 'views', 'views/docs', 'views/pages', 'views/partials']
 /** Half a megabyte of characters in encodings that no request to the admin port may have. */
 const NEVER_READ = /[\\/]iconv-lite[\\/]encodings[\\/]tables[\\/]/
 const BUILTIN = '\0builtin:'
-/** Parts of Node that a master reads when it uses them: together they take 5 MB. */
+/** Parts of Node that keepers and masters read when they use them: together they take 5 MB. */
 const LATER = ['node:https', 'node:tls', 'node:zlib', 'node:inspector', 'node:readline', 'node:dgram',
-  'node:worker_threads']
+  'node:worker_threads', 'node:crypto']
 /** Workers run in the Node of their app, from this one on. */
 const OF_APPS = 'node20'
 const OF_OURS = 'node22.19'
