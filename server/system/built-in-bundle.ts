@@ -1,7 +1,7 @@
 // In a bundle this takes the place of built.ts and of admin/site-code.ts. A package manager may take the files of a
 // running master away, or put files of another version there. So all that a master may want later is in one file, which
 // the master holds open.
-import { openSync, readSync } from 'node:fs'
+import { existsSync, openSync, readSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -34,6 +34,16 @@ export const holdFiles: typeof built.holdFiles = () => {
   const fd = openSync(beside('pack'), 'r')
   const length = Number(read(fd, 0, LENGTH_BYTES))
   held = { ...JSON.parse(read(fd, LENGTH_BYTES, length)), fd, start: LENGTH_BYTES + length }
+  for (const module of Object.values(require.cache)) if (module?.filename.startsWith(beside('.'))) outliveFiles(module)
+}
+
+/** What a file that is loaded already wants later comes from the pack, once it is no longer beside that file. */
+function outliveFiles (module: NodeJS.Module) {
+  const own = module.require
+  module.require = (name) => {
+    const file = heldFile(name)
+    return file === null || existsSync(beside(file)) ? Reflect.apply(own, module, [name]) : load(file)
+  }
 }
 
 export const heldText: typeof built.heldText = (file) => {
@@ -87,8 +97,14 @@ function load (file: string): object {
 
 /** `name`: of a part of Node, of a package with native code, or of another file of the bundle */
 function requireOne (name: string): object {
+  const file = heldFile(name)
+  return file === null ? require(name) : load(file)
+}
+
+/** Null: the pack has none that is required by this name */
+function heldFile (name: string): string | null {
   const file = name.startsWith('./') ? name.slice('./'.length) : ''
-  return Object.hasOwn(held?.places ?? {}, file) ? load(file) : require(name)
+  return Object.hasOwn(held?.places ?? {}, file) ? file : null
 }
 
 function read (fd: number, from: number, bytes: number): string {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -56,6 +57,17 @@ test('code that failed while it was loaded is loaded anew, and not taken half', 
   await assert.rejects(built.loadSite(), /ENOSPC/)
   Object.assign(globalThis, { isFull: false })
   assert.equal((await built.loadSite() as Site).said, `part${path.sep}`)
+})
+
+test('what a file that runs wants later comes from the pack once it is gone', async () => {
+  const { built, pack } = await openBundle({ 'part.cjs': PART, 'sites.cjs': SITES })
+  writeFileSync(path.join(path.dirname(pack), 'runs.cjs'),
+    'exports.later = (name) => Promise.resolve().then(() => require(name))')
+  const { later } = createRequire(pack)('./runs.cjs')
+  built.holdFiles()
+  assert.equal((await later('./part.cjs')).word, 'part')
+  assert.equal((await later('node:path')).sep, path.sep)
+  await assert.rejects(later('./none.cjs'), { code: 'MODULE_NOT_FOUND' })
 })
 
 test('a file that is cut off is told', async () => {
