@@ -107,11 +107,6 @@ export function noteExit (exits: Exit[], exit: Exit) {
   if (exits.length > MAX_EXITS) exits.shift()
 }
 
-/** `exit`: with more */
-function exitOf ({ pid, code, signal }: Exit) {
-  return { pid, code, signal }
-}
-
 /** Holds the pid of the keeper, so that a master knows that its IPC channel leads to one. */
 export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
 /**
@@ -275,7 +270,9 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
       loss.on(onLost)
       listen('go', (greeting) => {
         process.on('message', (message: FromKeeper) => {
-          if (message.type === 'reaped') noteExit(greeting.exits, exitOf(message))
+          if (message.type !== 'reaped') return
+          const { pid, code, signal } = message
+          noteExit(greeting.exits, { pid, code, signal })
         })
         loss.off(onLost)
         resolve(greeting)
