@@ -28,11 +28,11 @@ export function createEventCounts (db: Db, search: EventSearch, { clock }: { clo
   const keptTimes: Rows<SpanTimes> = db.prepare(`
     SELECT min(oldest_ms) AS oldestMs, max(newest_ms) AS newestMs FROM spans HAVING count(*) > 0`)
 
-  return { count: countEvents, countWithEnds, times: readTimes }
-
-  /** The first and the last time of what is kept, give or take a span. Returns null: nothing is kept. */
-  function readTimes (): SpanTimes | null {
-    return keptTimes.get() ?? null
+  return {
+    count: countEvents,
+    countWithEnds,
+    /** The first and the last time of what is kept, give or take a span. Returns null: nothing is kept. */
+    times: (): SpanTimes | null => keptTimes.get() ?? null
   }
 
   /**

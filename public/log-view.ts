@@ -198,8 +198,8 @@ function elementMaker ({ q, level }: Wanted): (item: Item) => HTMLElement {
     const streamName = elementOf('span', 'line-stream', stream === 'stderr' ? 'err' : '')
     const around = new URLSearchParams(
       whose === undefined
-        ? { around: String(place) }
-        : { ...Object.fromEntries(chosen), around: String(arrivedAt), line: `${whose}:${place}` }
+        ? [['around', String(place)]]
+        : [...chosen, ['around', String(arrivedAt)], ['line', `${whose}:${place}`]]
     )
     const url = `${BASE}/logs?${others}${others && '&'}${around}#log-mark`
     line.append(timeElement(arrivedAt, url), ...(whose === undefined ? [] : [elementOf('bdi', 'line-whose', whose)]),

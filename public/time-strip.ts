@@ -3,8 +3,8 @@ import { BASE } from './base.ts'
 const EVERY_MS = 30_000
 
 /**
- * The strip goes on while somebody sees it. A time that is chosen in a chart counts for the whole page, as one that is chosen in the strip does: the strip shows
- * it, and the links of the top bar lead to it.
+ * The strip goes on while somebody sees it. A time that is chosen in a chart counts for the whole page, as one that is
+ * chosen in the strip does: the strip shows it, and the links of the top bar lead to it.
  */
 export function startTimeStrip () {
   document.addEventListener('clusterdeck:address', () => {

@@ -31,12 +31,9 @@ const POSIX_QUOTE = '\'\\\'\''
 const FISH_QUOTE = '\\\''
 
 export function printCompletion (program: Command, shell: string, { stdout, env }: Pick<Terminal, 'stdout' | 'env'>) {
-  stdout.write(shell === APPS ? appNames(env).map((name) => `${name}\n`).join('') : completionScript(program, shell))
-}
-
-/** Whatever goes wrong, somebody who presses Tab wants no error. */
-function appNames (env: Record<string, string | undefined>) {
-  return attempt(() => recordedApps(env).map(({ name }) => name), [])
+  if (shell !== APPS) return stdout.write(completionScript(program, shell))
+  // Whatever goes wrong, somebody who presses Tab wants no error.
+  stdout.write(attempt(() => recordedApps(env).map(({ name }) => `${name}\n`).join(''), ''))
 }
 
 /** @throws {DeckError} usage */

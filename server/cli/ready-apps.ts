@@ -59,7 +59,7 @@ export async function followApps (apps: readonly Followed[],
         if (app.state === 'waiting')
           tellOnce(app, `still waits for ${
             needsOf(app, apps).filter(({ state }) => state !== 'ready').map((need) =>
-              `${need.name} (${howItIs(need)})`
+              `${need.name} (${need.state === 'starting' ? whyNotReady(need) : need.state})`
             ).join(', ')
           }`)
     }
@@ -88,7 +88,8 @@ async function lookAtApps (apps: readonly Followed[], all: readonly Followed[],
   if (views === null) return
   const byName = new Map(views.items.map((view) => [view.name, view]))
   const areReady = await Promise.all(apps.map((app) => lookAt(app, byName, { host, tell })))
-  // Each after the apps that it depends on, whoever's status came first. Meanwhile somebody may want to follow it no more.
+  // Each after the apps that it depends on, whoever's status came first. Meanwhile somebody may want to follow it no
+  // more.
   for (const [index, app] of apps.entries())
     if (areReady[index] && !isOver(app)) endWith(app, 'ready', app.reason, { tell })
   // Only now is it known what has become of those that they wait for.
@@ -131,7 +132,7 @@ function waitOrGiveUp (app: Followed, apps: readonly Followed[], { tell }: { tel
 /** Gives an app that is not ready once the time is up a reason. */
 function leaveOut (app: Followed, apps: readonly Followed[], { tell }: { tell: Tell }) {
   if (app.state !== 'waiting') {
-    app.reason = textOf(app)
+    app.reason = whyNotReady(app)
     return
   }
   const missing = needsOf(app, apps).find(({ state }) => state !== 'ready')
@@ -141,15 +142,6 @@ function leaveOut (app: Followed, apps: readonly Followed[], { tell }: { tell: T
 
 function needsOf ({ dependsOn }: Followed, apps: readonly Followed[]) {
   return dependsOn.flatMap((name) => apps.find((each) => each.name === name) ?? [])
-}
-
-function howItIs (app: Followed) {
-  return app.state === 'starting' ? textOf(app) : app.state
-}
-
-/** @returns why it is not ready */
-function textOf ({ status, reason }: Followed): string {
-  return whyNotReady(status, reason ?? undefined)
 }
 
 /** @returns the last lines that its workers have written */
@@ -176,10 +168,12 @@ export function whyMissing ({ name, state, reason, status }: Needed): string {
   if (state === 'failed') return `it depends on ${name}, which failed${because}`
   if (state === 'stopped') return `it depends on ${name}, which was stopped${because}`
   if (state === 'not started' || state === 'waiting') return `it depends on ${name}, which was not started`
-  return `it depends on ${name}, which is not ready (${whyNotReady(status)})`
+  return `it depends on ${name}, which is not ready (${whyNotReady({ status, reason: null })})`
 }
 
-/** `status`: of an app that starts; `otherwise`: where the status says nothing */
-function whyNotReady (status: Status | null, otherwise: string = 'its workers are not started yet'): string {
-  return status?.health ? `${status.health.text}. ${status.health.hint}`.replace(/[.\s]+$/, '') : otherwise
+/** `reason`: where the status says nothing */
+function whyNotReady ({ status, reason }: Pick<Needed, 'status' | 'reason'>): string {
+  return status?.health
+    ? `${status.health.text}. ${status.health.hint}`.replace(/[.\s]+$/, '')
+    : reason ?? 'its workers are not started yet'
 }

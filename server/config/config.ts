@@ -548,7 +548,7 @@ function placeOf (issue: core.$ZodIssue) {
 function shownValue (value: unknown) {
   const isJson = typeof value === 'string' || typeof value === 'object'
   // TypeError: only a program can give a circle or a BigInt.
-  const text = attempt(() => isJson ? JSON.stringify(value) : String(value), 'something that is no JSON')
+  const text = attempt(() => String(isJson ? JSON.stringify(value) : value), 'something that is no JSON')
   const shown = withoutUrlSecrets(typeof value === 'function' ? 'a function' : text)
   return shown.length > 100 ? `${shown.slice(0, 99)}…` : shown
 }

@@ -36,7 +36,7 @@ export async function docsModel (
   if (markdown === null) throw new DeckError('not-found', 'The manual has no such page')
   const place = pages.findIndex((page) => page.name === name)
   return { now: now(), name, q, found: q ? searchManual(q) : null,
-    canonicalUrl: `/docs${name ? `/${name}` : q && `?q=${encodeURIComponent(q)}`}`, pages,
+    canonicalUrl: `/docs${name ? `/${name}` : q && `?${new URLSearchParams({ q })}`}`, pages,
     title: pages[place]?.title ?? INDEX_TITLE, html: await renderOnce(name ?? '', markdown),
     live: LIVE_PAGES[name ?? ''] ?? null,
     api: name === API_PAGE && describe ? await operationsModel(describe(), toHtml) : null,

@@ -13,7 +13,10 @@ const MARKS = /^[-|] |[`*[]| \|$|\]\([^)]*\)/g
 /** @returns sections that have all of the words; those that have more of them in their headings come first */
 export function searchManual (text: string): Hit[] {
   const words = text.toLowerCase().split(/\s+/)
-  const isIn = (said: string) => (word: string) => said.toLowerCase().includes(word)
+  const isIn = (said: string) => {
+    const lower = said.toLowerCase()
+    return (word: string) => lower.includes(word)
+  }
   const ranked = manualPages().flatMap(({ name, title }) => {
     const slugOf = createSlugs()
     return String(manualPage(name)).split(/^(?=#{1,4} )/m).flatMap((section) => {

@@ -55,7 +55,7 @@ const ROWS = { 'master.started': { icon: 'power', tone: 'info', label: 'Master s
   'worker.kept': { icon: 'radio', tone: 'drain', label: 'Old worker kept' },
   'worker.closing': { icon: 'unplug', tone: 'drain', label: 'Connections closing' },
   'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited',
-    inTerminal: (event) => isFault(event) || event.detail?.endedConnections !== undefined },
+    inTerminal: (event) => isOneOf(FAULTS, event.cause) || event.detail?.endedConnections !== undefined },
   'worker.unresponsive': { icon: 'triangle-alert', tone: 'bad', label: 'Worker unresponsive', weight: 'alert' },
   'worker.responsive': { icon: 'heart-pulse', tone: 'ok', label: 'Worker responsive again' },
   'worker.killed': { icon: 'circle-x', tone: 'warn', label: 'Worker killed' },
@@ -202,10 +202,6 @@ export function kindOf ({ type, cause }: Pick<DeckEvent, 'type' | 'cause'>): Eve
 export function isInTerminal (event: DeckEvent) {
   const { inTerminal = false } = kindOf(event)
   return typeof inTerminal === 'function' ? inTerminal(event) : inTerminal
-}
-
-function isFault ({ cause }: Seen) {
-  return isOneOf(FAULTS, cause)
 }
 
 function isEndOfStep ({ slot, detail }: Seen) {

@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { formatExactDuration } from '../../public/format.ts'
 import { DeckError, errorCode, errorText } from '../errors.ts'
 import { ARCHIVE } from '../system/archive.ts'
+import { createSemaphore } from '../system/semaphore.ts'
 import { whyDistrusted } from '../system/trust.ts'
 import { appKey } from './app-key.ts'
 import { scriptPath } from '../system/built.ts'
@@ -41,7 +42,7 @@ export function createPackages ({ root, member, app, store, releases, onError, u
   onError: (error: unknown) => void,
   unpack?: Unpack
 }) {
-  let turn: Promise<unknown> = Promise.resolve()
+  const turns = createSemaphore(1)
   const closing = new AbortController()
   const own = `fleet-${member}.${appKey(app)}`
 
@@ -51,7 +52,7 @@ export function createPackages ({ root, member, app, store, releases, onError, u
      * @throws {DeckError} path-refused, fleet-away, not-found, invalid-body; then nothing of it stays on the disk
      */
     fetch: (digest: string): Promise<string> =>
-      inTurn(async () => {
+      turns.run(async () => {
         const home = await homeOf(root, own)
         await removeUnfinished(home)
         const folder = path.join(home, digest.slice('sha256:'.length))
@@ -64,14 +65,14 @@ export function createPackages ({ root, member, app, store, releases, onError, u
 
     /** Removes what an earlier master has left unfinished. @returns never rejects */
     sweep: (): Promise<void> =>
-      inTurn(async () => {
+      turns.run(async () => {
         const home = root === undefined ? null : path.join(root, own)
         if (home !== null && isFolder(home)) await removeUnfinished(home)
       }).catch(onError),
 
     /** Removes what no release needs any more. @returns never rejects */
     clean: (): Promise<void> =>
-      inTurn(async () => {
+      turns.run(async () => {
         if (root === undefined) return
         const home = path.join(await realpath(root), own)
         if (!isFolder(home)) return
@@ -89,12 +90,6 @@ export function createPackages ({ root, member, app, store, releases, onError, u
     close () {
       closing.abort(new Error('the master is stopping'))
     }
-  }
-
-  function inTurn<T> (work: () => Promise<T>): Promise<T> {
-    const result = turn.then(work)
-    turn = result.catch(() => {})
-    return result
   }
 
   async function fetchPackage (digest: string, { home, folder }: { home: string, folder: string }) {

@@ -80,7 +80,8 @@ export function createRunOutput ({ maxChars, file = null }: { maxChars: number, 
       if (inFile === 0) mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
       if (inFile >= IN_FILE * maxChars) renameSync(file, `${file}.before`)
       inFile = inFile >= IN_FILE * maxChars ? part.text.length : inFile + part.text.length
-      appendFileSync(file, toLine(written - part.text.length, part), { mode: 0o600 })
+      const { stream, text } = part
+      appendFileSync(file, `\n${JSON.stringify({ at: written - text.length, stream, text })}`, { mode: 0o600 })
     } catch {
       // ENOSPC and the like: the next master knows less of this run.
     }
@@ -100,10 +101,6 @@ export function removeOutput (file: string) {
 
 function lengthOf (parts: Part[]) {
   return parts.reduce((sum, { text }) => sum + text.length, 0)
-}
-
-function toLine (at: number, { stream, text }: Part) {
-  return `\n${JSON.stringify({ at, stream, text })}`
 }
 
 /** @returns without what was before a gap; `at`: how many characters came before it */

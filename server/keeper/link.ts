@@ -109,11 +109,6 @@ export function noteExit (exits: Exit[], exit: Exit) {
   if (exits.length > MAX_EXITS) exits.shift()
 }
 
-/** `exit`: with more */
-function exitOf ({ pid, code, signal }: Exit) {
-  return { pid, code, signal }
-}
-
 /** What the keeper holds of an app has this before its key, and the app's id, which has no blank in it. */
 export const OF_APP = /^of (\S+) (.*)$/s
 
@@ -285,7 +280,9 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
       loss.on(onLost)
       listen('go', (greeting) => {
         process.on('message', (message: FromKeeper) => {
-          if (message.type === 'reaped') noteExit(greeting.exits, exitOf(message))
+          if (message.type !== 'reaped') return
+          const { pid, code, signal } = message
+          noteExit(greeting.exits, { pid, code, signal })
         })
         loss.off(onLost)
         resolve(greeting)

@@ -16,9 +16,8 @@ type Wanted = Query & { app?: string[] }
 const NAMES = z.array(z.string())
 const MAX_NAMES_CHARS = 6000
 
-export const OF_APPS = z.string().max(MAX_NAMES_CHARS).transform((text) => text.split(',')).optional().describe(
-  'the names of apps, separated by commas; default: all that run'
-)
+export const OF_APPS = z.string().max(MAX_NAMES_CHARS).transform((text) => [...new Set(text.split(','))]).optional()
+  .describe('the names of apps, separated by commas; default: all that run')
 
 export function hostLogResources ({ apps, now }: { apps: LoggedApps, now: () => number }): Record<string, Resource> {
   return {

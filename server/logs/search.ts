@@ -44,7 +44,7 @@ const THREADS = createSemaphore(2)
 
 export function createSearch ({ folder }: { folder: string }) {
   let waiting = 0
-  let last: Promise<unknown> = Promise.resolve()
+  const turns = createSemaphore(1)
   let thread: Worker | null = null
   let isStopped = false
 
@@ -55,10 +55,8 @@ export function createSearch ({ folder }: { folder: string }) {
         throw new DeckError('rate-limited',
           `The logs are searched already, and ${MAX_WAITING - 1} more wait for their turn; try again in some seconds`)
       waiting++
-      const found = last.then(() => THREADS.run(() => runSearch(wanted)))
-      last = found.catch(() => {})
       try {
-        return await found
+        return await turns.run(() => THREADS.run(() => runSearch(wanted)))
       } finally {
         waiting--
       }

@@ -1,5 +1,6 @@
 import { errorText } from '../errors.ts'
 import { shownRelease, type Release } from '../lifecycle/state.ts'
+import { createSemaphore } from '../system/semaphore.ts'
 import { isSecretsCommand } from './secrets-command.ts'
 import { createCommitFinder } from './commit-finder.ts'
 import { createCommitPreview } from './commit-preview.ts'
@@ -38,7 +39,7 @@ export async function openReleases (services: ReleaseServices) {
    */
   let unlisted: Release | null = null
   /** Releases are made one after the other. */
-  let turn: Promise<unknown> = Promise.resolve()
+  const turns = createSemaphore(1)
 
   return {
     ...launches.shown,
@@ -69,7 +70,7 @@ export async function openReleases (services: ReleaseServices) {
      */
     async begin (): Promise<{ release: Release, isNew: boolean }> {
       if (ofCommit) return goOnWith(ofCommit)
-      const made = await inTurn(() => makeRelease(launches.latest(), { actor: 'system', note: null }))
+      const made = await turns.run(() => makeRelease(launches.latest(), { actor: 'system', note: null }))
       const { last } = stock
       if (last && last.id !== made.release.id && !made.isNew &&
         catalogue.newestFirst()[0]?.release.id === made.release.id)
@@ -176,7 +177,7 @@ export async function openReleases (services: ReleaseServices) {
     { path, mode, spec, actor, note = null }: { path?: string, mode?: 'folder', spec?: LaunchSpec, actor: string,
       note?: string | null }
   ) {
-    return inTurn(async () => {
+    return turns.run(async () => {
       const { release, isNew } = await makeRelease(spec ?? await launches.readSpec(path), { path, mode, actor, note })
       listFiles(release)
       if (isNew) tellCreated(release)
@@ -198,12 +199,6 @@ export async function openReleases (services: ReleaseServices) {
     launches.use(spec)
     stock.givenOut = release.id
     tellCreated(release)
-  }
-
-  function inTurn<T> (work: () => Promise<T>): Promise<T> {
-    const result = turn.then(work)
-    turn = result.catch(() => {})
-    return result
   }
 
   async function makeRelease (spec: LaunchSpec,

@@ -161,7 +161,9 @@ export function rolloutResources ({ deck, history, timers, closing }: {
         summary: 'Returns one rollout with its story; `wait` waits until it is done, or the time is up', role: 'viewer',
         query: ONE_QUERY, problems: ['not-found'], answer: ROLLOUT_STORY, async handle ({ id, query, req, res }) {
         const rollout = findRollout(id)
-        if (query.wait === undefined || req.method === 'HEAD' || !isRunning(id)) return { body: storyOf(rollout) }
+        // A rollout that an earlier master left never ends, so there is nothing to wait for.
+        const isRunning = deck.snapshot().rollout?.id === id
+        if (query.wait === undefined || req.method === 'HEAD' || !isRunning) return { body: storyOf(rollout) }
         return { body: storyOf(await untilDone(id, query.wait, res) ?? findRollout(id)) }
       } })
     }
@@ -185,11 +187,6 @@ export function rolloutResources ({ deck, history, timers, closing }: {
       findRollout(id)
       return { body: rolloutSummary(deck.dispatch({ type, rollout: id, actor: auth.actor }) ?? findRollout(id)) }
     } })
-  }
-
-  // A rollout that an earlier master left never ends, so there is nothing to wait for.
-  function isRunning (id: number) {
-    return deck.snapshot().rollout?.id === id
   }
 
   // The running one is read from the snapshot, which is complete even while the database fails.

@@ -1,3 +1,4 @@
+import type { Run } from '../api/shapes.ts'
 import type { KeptRun } from '../jobs/api.ts'
 import type { Deck } from '../deck.ts'
 
@@ -8,11 +9,9 @@ const READ_RUNS = 100
 /** The page of its run has more of its output. */
 const SHOWN_CHARS = 4000
 
-/** Newest first; without the output of those that have succeeded, which is long and seldom asked for. */
-export function buildsIn (jobs: Pick<Deck['jobs'], 'runs' | 'run'>): KeptRun[] {
-  return jobs.runs(null, { limit: READ_RUNS }).items.filter(({ git }) => git !== null).map((run) =>
-    run.state === 'succeeded' ? { ...run, output: null } : jobs.run(run.id)
-  )
+/** Newest first, without their output. */
+export function buildsIn (jobs: Pick<Deck['jobs'], 'runs'>): Run[] {
+  return jobs.runs(null, { limit: READ_RUNS }).items.filter(({ git }) => git !== null)
 }
 
 /** Of one that no rollout has followed. `isOvertaken`: a later rollout has succeeded. */

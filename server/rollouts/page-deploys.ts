@@ -26,7 +26,12 @@ export function deploysModel (
   const isFirstPage = cursor === undefined
   const { items, next } = readOr(() => history.rollouts({ limit: PAGE_SIZE, cursor }), { items: [], next: null })
   const releases = readOr(() => deck.releases.list({ limit: KNOWN }).items, null)
-  const builds = readOr(() => buildsIn(deck.jobs), [])
+  // The output of a build that has succeeded is long and seldom asked for.
+  const builds = readOr(
+    () =>
+      buildsIn(deck.jobs).map((run) => run.state === 'succeeded' ? { ...run, output: null } : deck.jobs.run(run.id)),
+    []
+  )
   return { now: now(), snapshot, blocked: blockedReason(snapshot), lastRollout: lastRollout(deck, history), isFirstPage,
     rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history, isProgram: runsProgram(snapshot) }) : null,
     isUnreadable: releases === null,

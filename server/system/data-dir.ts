@@ -87,7 +87,7 @@ export function openDataDir (wanted: string) {
       if (remembered !== null) writeJson(fileOf('memory.json'), remembered)
       // Where it cannot be announced, its history still goes on there.
       const master = announced
-      if (master) succeeds(() => this.announce(master))
+      if (master) attempt(() => this.announce(master))
     },
 
     /** `how`: the next master has announced itself, or is about to */
@@ -151,9 +151,9 @@ export function openDataDir (wanted: string) {
   function withdrawAnnouncement (announcement: string) {
     // Anybody can make a folder of that name in a place for all, or a link.
     if (!succeeds(() => checkTrusted(whyPathDistrusted(announcement)))) return
-    succeeds(() => rmSync(announcement, { force: true }))
+    attempt(() => rmSync(announcement, { force: true }))
     // ENOTEMPTY: more than that is kept there.
-    if (path.dirname(announcement) !== folder) succeeds(() => rmdirSync(path.dirname(announcement)))
+    if (path.dirname(announcement) !== folder) attempt(() => rmdirSync(path.dirname(announcement)))
   }
 
   /** @returns made when there is none */
@@ -203,7 +203,7 @@ function isOutOfReach ({ code = '' }: NodeJS.ErrnoException, folder: string) {
 
 function makeFolder (folder: string) {
   const isOurs = makePrivate(folder, SECRETS) || path.basename(folder) === DEFAULT_NAME
-  if (isOurs) succeeds(() => keepOutOfRepositories(folder))
+  if (isOurs) attempt(() => keepOutOfRepositories(folder))
   for (const name of ['logs', 'crashes', 'orders', 'sessions']) makePrivate(path.join(folder, name), [])
   const token = path.join(folder, 'admin.token')
   if (readToken(token) === null) makeToken(token)

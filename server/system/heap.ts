@@ -20,8 +20,8 @@ export function keepYoungSmall () {
 }
 
 /**
- * The process is a keeper or a master, and no program that has one inside. By itself V8 lets the garbage of a flood fill four times
- * of what is in use.
+ * The process is a keeper or a master, and no program that has one inside. By itself V8 lets the garbage of a flood fill
+ * four times of what is in use.
  */
 export function keepHeapSmall () {
   isOurs = true

@@ -166,7 +166,7 @@ export async function routeModel (
     route,
     box: SPARK_BOX,
     spanLabel: chosen ? 'the chosen time' : 'the last hour',
-    facts: span && total &&
+    facts: total &&
       [
         fact('Requests', formatCount(total.requests), ({ requests }) => requests, (most) =>
           `at most ${formatCount(most ?? 0)} a minute`, 0),

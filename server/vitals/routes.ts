@@ -62,7 +62,10 @@ export function createRoutes ({ now }: { now: () => number }) {
       )
     },
 
-    /** How many requests each route has answered in each minute of the last hour, by the begin of the minute, ms. `release`: of this one alone */
+    /**
+     * How many requests each route has answered in each minute of the last hour, by the begin of the minute, ms.
+     * `release`: of this release alone
+     */
     requestsByMinute (release?: string): Map<string, Map<number, number>> {
       const found: Map<string, Map<number, number>> = new Map()
       for (const { at, routes } of lastHour(release)) {

@@ -22,7 +22,9 @@ test('the manual can be searched from each of its pages, and the search has an a
     assert.match((await visit(path)).text, /action="\/docs"[^>]*>[^]*?name="q"/)
   const { text, headers } = await visit('/docs?q=ship+logs', { 'HX-Request': 'true' })
   assert.match(text, /<a href="\/docs\/logs#ship-logs">Logs: Ship logs<\/a>/)
-  assert.equal(headers['hx-push-url'], '/docs?q=ship%20logs')
+  assert.equal(headers['hx-push-url'], '/docs?q=ship+logs')
+  // The text is cut within a character of two units.
+  assert.equal((await visit(`/docs?q=${'a'.repeat(99)}%F0%9F%98%80`)).status, 200)
   assert.match((await visit('/docs?q=<b>zzz')).text, /<h1[^>]*>Nothing found</)
 })
 

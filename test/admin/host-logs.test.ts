@@ -36,6 +36,7 @@ test('lines of several apps come as one, by time, each with its app: of all that
     'shop ERROR req-7 failed', 'mail idle'])
   assert.deepEqual(await textsOf('?app=mail,shop&q=REQ-7'), ['shop cart of req-7', 'mail sent for req-7',
     'shop ERROR req-7 failed'])
+  assert.deepEqual(await textsOf('?app=mail,mail'), ['mail sent for req-7', 'mail idle'])
   assert.deepEqual(await textsOf(`?around=${at(2)}&lines=2`), ['mail sent for req-7', 'search indexed'])
   const { body: { items, next } } = await host.api('get', '/api/v1/host/logs?lines=2').expect(200)
   assert.deepEqual([items.map(({ text }) => text), await textsOf(`?lines=2&cursor=${next}`)], [['ERROR req-7 failed',

@@ -44,4 +44,11 @@ test('the logs of all apps of a host follow as one; apps are chosen without a ne
   await page.getByRole('link', { name: 'Logs of search' }).click()
   await page.waitForURL('**/apps/search/logs?around=*')
   await page.locator('#log-mark').getByText('indexed').waitFor()
+
+  // As somebody may type it.
+  await page.goto(new URL('/logs?app=mail&app=search', page.url()).href)
+  await page.locator('#log[data-state=live]').waitFor()
+  say('mail', 'late')
+  await page.locator('.line').getByText('late').click()
+  await page.waitForURL(/app=mail&app=search.*line=mail/)
 })

@@ -307,6 +307,13 @@ require('node:http').createServer((request, response) => response.end(String(pro
     assert.deepEqual(rest, ['message {"type":"shutdown","from":"master"}', 'exit 0'])
   })
 
+  rareTest('an app that closes its servers itself at SIGTERM does so without an error', async (t) => {
+    const deck = await startReadyHere(t, 'closes-at-sigterm.js', { workers: 1 })
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    const [exit] = await deck.history('type=worker.exited')
+    assert.deepEqual([exit.code, exit.signal], [0, null])
+  })
+
   test('a second SIGTERM kills what is left and exits 1 at once', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })

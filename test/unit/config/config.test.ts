@@ -195,6 +195,12 @@ test('what is set counts, and what is wrong is refused with option, expected and
   }
 })
 
+test('a value of a program that says no JSON of itself is refused as any other', async () => {
+  const given = { workers: { toJSON () {} } as unknown as number }
+  await assert.rejects(configFromOptions(given, { cwd: PLACE }), { code: 'invalid-config',
+    message: /^workers: expected .*, received undefined$/ })
+})
+
 test('labels of a fleet have a bound in all', async () => {
   const fleetLabels = Array.from({ length: 50 }, (_, index) => `l${index}=${'x'.repeat(200)}`).join()
   await assert.rejects(workingFolder().load({ fleetLabels }), {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { changeText } from '../../../server/lifecycle/drift.ts'
 import { createInPlace } from '../../../server/releases/in-place.ts'
 import { fake, type Parts } from '../../support/fake.ts'
+import { present } from '../../support/present.ts'
 import type { Drift, Release } from '../../../server/lifecycle/state.ts'
 import type { Item } from '../../../server/releases/catalogue.ts'
 
@@ -72,7 +74,8 @@ describe('a release whose folder was changed in place', () => {
   })
 
   test('names the first of the later deploys', () => {
-    assert.equal(inPlace({ r1: {}, r2: {}, r3: {} }).changeOf('r1')?.by, 'r2')
+    const change = present(inPlace({ r1: {}, r2: {}, r3: {} }).changeOf('r1'))
+    assert.equal(changeText('r1', change), 'r2 was deployed from the same folder later')
   })
 
   test('does not come back after a deploy of another commit, even if the files that its workers have loaded are the same', () => {
