@@ -6,8 +6,8 @@ import type { dropSite, loadSite } from './site-code.ts'
 
 /** People come back to a page that they have looked at. */
 const KEPT_MS = 60 * 60_000
-/** A script makes several calls, or a call each few minutes for years. */
-const KEPT_FOR_CALLS_MS = 60_000
+/** A minute: a script makes several calls, or a call each few minutes for years. */
+const PART_FOR_CALLS = 1 / 60
 
 export type KeptSite = ReturnType<typeof createKeptSite>
 
@@ -49,7 +49,7 @@ export function createKeptSite (
       timers.clearTimeout(timer)
       return () => {
         open--
-        keptUntil = Math.max(keptUntil, now() + (isOfBrowser ? keptMs : Math.min(keptMs, KEPT_FOR_CALLS_MS)))
+        keptUntil = Math.max(keptUntil, now() + keptMs * (isOfBrowser ? 1 : PART_FOR_CALLS))
         if (open === 0 && !isClosed && keptUntil < Infinity) timer = startTimer()
       }
     },

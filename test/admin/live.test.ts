@@ -91,7 +91,7 @@ test('a viewer gets the whole page first, then what changed and nothing else', a
   const live = await startLive(t)
   const viewer = await live.watch('/')
   assert.deepEqual(viewer.updates[0].map(({ id }) => id), ['notices', 'health', 'addresses', 'actions', 'facts',
-    'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts', 'trouble', 'open-crashes'])
+    'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts', 'fleet-turn', 'trouble', 'open-crashes'])
   assert.equal(typeof viewer.reply.version, 'string')
 
   live.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })

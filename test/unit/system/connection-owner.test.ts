@@ -117,7 +117,7 @@ for (const [what, opener, seen] of [[
     let owner: number | null = opener
     const sessions = createSessions({ store: history.sessions, token: 'secret', ttlMs: 60_000, cookieName: 'deck',
       ownerOf: () => owner })
-    const cookie = String(sessions.open(fake({ headers: {} }))).split(';')[0]
+    const cookie = String(sessions.open(fake({ headers: {}, socket: {} }))).split(';')[0]
     assert.deepEqual([1000, OTHER_UID, null, NOBODY, 1000].map((who) => {
       owner = who
       return sessions.authenticate(fake({ headers: { cookie } }))?.via ?? null
