@@ -125,7 +125,9 @@ async function assertAccessible (page: WatchedPage, what: string, { isVariant = 
       undefined,
       { timeout: FITS_WITHIN_MS }
     )
-    await isFitting.catch(() => assert.fail(`${what} is wider than a screen of ${width} pixels`))
+    await isFitting.catch(async () =>
+      assert.fail(`${what} is wider than a screen of ${width} pixels: ${await widest(page)}`)
+    )
     for (const { rules } of audits) {
       if (rules && isVariant) continue
       const colorScheme = themes[rules ? 0 : 1]
@@ -134,6 +136,15 @@ async function assertAccessible (page: WatchedPage, what: string, { isVariant = 
     }
   }
   themes.reverse()
+}
+
+/** @returns the beginning of what reaches farthest to the right */
+function widest (page: WatchedPage): Promise<string> {
+  return page.evaluate(() => {
+    const reach = (element: Element) => element.getBoundingClientRect().right
+    const all = [...document.body.querySelectorAll('*')].filter((element) => !element.closest('.scroller, .sr-only'))
+    return all.reduce((one, other) => reach(other) > reach(one) ? other : one).outerHTML.slice(0, 200)
+  })
 }
 
 // The variants, the other widths and the other theme of a page are rare.
