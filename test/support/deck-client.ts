@@ -24,10 +24,14 @@ type LiveWorker = Worker & { id: number, pid: number }
  * The language of the tests with a real master, however that was started. Everything is waited for by event: the deck's
  * own event stream. `before`: those that the folder told of before this one was started.
  */
-export function createDeckClient (
-  { folder, output, exited, before = [] }: { folder: string, output: Output, exited: Promise<unknown>,
-    before?: { pid: number }[] }
-) {
+export function createDeckClient ({ folder, output, exited, before = [], isFollowed = true }: {
+  folder: string,
+  output: Output,
+  exited: Promise<unknown>,
+  before?: { pid: number }[],
+  /** false: nothing is asked of it before `follow` */
+  isFollowed?: boolean
+}) {
   /** Pids: one that was killed is still announced. */
   const met = new Set(before.map(({ pid }) => pid))
   const events = createEventLog()
@@ -63,7 +67,11 @@ export function createDeckClient (
         readFile(path.join(place, 'admin.token'), 'utf8')
       )
       Object.assign(access, { pid, adminUrl, place, token: token.trim() })
-      events.follow(`${adminUrl}/api/v1/events/stream`, access.token)
+      if (isFollowed) client.follow()
+    },
+
+    follow () {
+      events.follow(`${access.adminUrl}/api/v1/events/stream`, access.token)
     },
 
     /** `where`: path below /api/v1; `T`: what is answered, where that is not what `where` says */

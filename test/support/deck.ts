@@ -27,7 +27,9 @@ export type Launch = {
   descriptors?: number[],
   env?: Record<string, string>,
   /** the process to signal, where it is not the one that was spawned */
-  pidOf?: (child: { pid?: number }) => number | undefined
+  pidOf?: (child: { pid?: number }) => number | undefined,
+  /** default: its events are, from the start */
+  isFollowed?: boolean
 }
 
 /**
@@ -55,7 +57,7 @@ export async function startDeck (t: TestOwner, app: string | null,
 {
   const folder = dataDir ?? tempFolder()
   const before = await readMasters(folder)
-  const { through = [], execArgv = [], descriptors = [], pidOf = ({ pid }) => pid } = launch
+  const { through = [], execArgv = [], descriptors = [], pidOf = ({ pid }) => pid, isFollowed } = launch
   const [program, ...words] = [...through, process.execPath, ...execArgv, cli, 'start',
     ...(app === null ? [] : [path.resolve(FIXTURES, app)]), '--workers', String(workers), '--admin-port', '0',
     '--data-dir', folder, ...flags, ...(args.length > 0 ? ['--', ...args] : [])]
@@ -63,7 +65,7 @@ export async function startDeck (t: TestOwner, app: string | null,
     stdio: ['ignore', 'pipe', 'pipe', ...descriptors], cwd }) as ChildProcessByStdio<null, Readable, Readable>
   const output = collectOutput(child)
   const exited = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
-  const client = createDeckClient({ folder, output, exited, before })
+  const client = createDeckClient({ folder, output, exited, before, isFollowed })
   let stopping: Promise<{ code: number | null, signal: string | null }> | undefined
 
   const deck = Object.assign(client, {

@@ -90,10 +90,12 @@ async function startClusterdeck (workers: number, port: number,
     {}): Promise<Running>
 {
   const deck = await startDeck(owner, APP, { workers, flags, cli: CLI, env: { PORT: String(port) },
-    dataDir: prepared?.folder, launch: { through } })
-  await deck.until({ ready: workers })
+    dataDir: prepared?.folder, launch: { through, isFollowed: false } })
+  // Whoever asks the API has it loaded, and others are not asked either.
+  await untilAnswered(port, workers)
   return { port, managers: () => [Number(deck.child.pid), deck.masterPid],
-    workers: async () => (await deck.status()).workers.map(({ pid }) => Number(pid)), async reload () {
+    workers: async () => childrenOf(deck.masterPid), async reload () {
+    deck.follow()
     await deck.rollout(kind)
   }, view: () => openPage(deck.adminUrl, deck.token), async stop () {
     await deck.stop()
