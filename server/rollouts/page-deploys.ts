@@ -63,10 +63,12 @@ export function deployRows ({ rollouts, releases, builds = [], isFirstPage, snap
     isOvertaken ||= rollout.state === 'succeeded'
     return row
   })
-  // That of a rollout that runs has a card of its own, and comes into the list with its end.
-  const running = snapshot.rollout?.to
+  // That of a rollout that runs has a card of its own, and comes into the list with its end, or once it is held.
+  const { id: last, state, to } = snapshot.rollout ?? {}
   const others = isFirstPage
-    ? releases.filter(({ id, rollout }) => !shown.has(id) && rollout === null && id !== running)
+    ? releases.filter(({ id, rollout }) =>
+      !shown.has(id) && (state === 'held' ? rollout === null || rollout === last : rollout === null && id !== to)
+    )
     : []
   const lastSuccess = over.find(({ state }) => state === 'succeeded')?.startedAt ?? ''
   const unfollowed = isFirstPage ? builds.filter(({ state }) => state !== 'succeeded') : []
