@@ -28,7 +28,7 @@ export const INSTALLS = Object.freeze({ clusterdeck: { async prepare (folder: st
 }, tryOut: (folder: string) => runClusterdeck(path.join(folder, 'node_modules', 'clusterdeck')) },
   clone: { async prepare (folder: string) {
     await run('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, folder])
-    return ['ci']
+    return ['ci', '--include=dev']
   }, tryOut: runClusterdeck }, pm2: { prepare: (folder) => fromRegistry(folder, 'pm2') },
   watt: { prepare: (folder) => fromRegistry(folder, 'wattpm', '@platformatic/node') } }) satisfies Record<string,
     Install>
