@@ -151,7 +151,7 @@ export function formatUnsure (
 ): string | null {
   const texts = unsure.map(({ release, ranMs, requests }) =>
     ranMs === 0
-      ? `nobody knows that ${release} has served`
+      ? `${release} has never served alone`
       : `${release} ran only ${formatDuration(ranMs)}${requests === null ? '' : `, with ${requests} requests`}`
   )
   return texts.length === 0 ? null : `too little to call either of them worse: ${texts.join('; ')}`

@@ -190,7 +190,7 @@ function replacementOf ({ next, exited }: Story, slot: number | null, workers: W
   if (!next?.worker)
     return successorOf({ id: exited?.worker ?? null, slot: Number(slot) }, workers) ??
       predecessorOf(exited, slot, workers)
-  const afterMs = exited && Date.parse(next.at) - Date.parse(exited.at)
+  const afterMs = exited && Date.parse(next.readyAt ?? next.at) - Date.parse(exited.at)
   return { worker: next.worker, at: next.at, url: workerUrlOf(next.worker, next.at), afterMs }
 }
 

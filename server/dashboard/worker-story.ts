@@ -6,8 +6,8 @@ export type History = Pick<import('../../db/history.ts').History, 'page' | 'last
 export type Story = {
   forked: DeckEvent | null,
   exited: ShownEvent | null,
-  /** the fork of the next worker of its slot, once this one has ended */
-  next: DeckEvent | null,
+  /** the fork of the next worker of its slot, once this one has ended; `readyAt`: null: it never was */
+  next: DeckEvent & { readyAt: string | null } | null,
   /** newest first */
   events: ShownEvent[],
   /** workers of its slot, newest first */
@@ -63,16 +63,26 @@ function readStory (history: History, worker: number, which: { slot?: number, at
       : toLives(
         history.page({ type: ['worker.forked', 'worker.exited'], slot, until: endMs === null ? undefined : endMs + 1,
           limit: MAX_SLOT_EVENTS }).items
-      ) }
+      ).map((life) => life.end ? life : { ...life, end: endOf(history, life) }) }
+}
+
+/** In a rollout the next worker of the slot begins before this one ends, and may have ended long after it. */
+function endOf (history: History, { worker, startedAt }: Life): ShownEvent | null {
+  const { items } = history.page({ type: 'worker.exited', worker, since: startedAt ?? undefined, limit: MAX_FORKS })
+  const end = items.at(-1)
+  return end ? toShownEvent(end) : null
 }
 
 /** Finds the next worker of the slot. In a rollout it starts before the old one has ended. */
-function nextOf (history: History, { slot, first, untilMs }: { slot: number, first: DeckEvent, untilMs: number }):
-  | DeckEvent
-  | null
+function nextOf (history: History,
+  { slot, first, untilMs }: { slot: number, first: DeckEvent, untilMs: number }): Story['next']
 {
   const { items } = history.page({ type: 'worker.forked', slot, since: first.at, until: untilMs, limit: MAX_FORKS })
-  return items.findLast(({ id }) => id > first.id) ?? null
+  const next = items.findLast(({ id }) => id > first.id)
+  if (!next) return null
+  const ready = history.page({ type: 'worker.ready', worker: next.worker ?? undefined, since: next.at,
+    limit: MAX_FORKS })
+  return { ...next, readyAt: ready.items.at(-1)?.at ?? null }
 }
 
 /** `events`: newest first */

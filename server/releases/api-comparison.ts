@@ -37,7 +37,7 @@ const FIGURES = z.strictObject(
   'medians of all workers together over up to 15 minutes; null: it has not served, or nothing is kept of that time'
 )
 const UNSURE = z.strictObject({ release: RELEASE_NAME,
-  ranMs: COUNT.describe('0: it has not served, as far as is known'),
+  ranMs: COUNT.describe('0: it has never served alone, as far as is known'),
   requests: COUNT.nullable().describe('that it answered in the time of the figures; null: not known') })
 const COMPARISON = z.strictObject({ from: KEPT_RELEASE, to: KEPT_RELEASE, changed: PREVIEW.shape.changed.unwrap(),
   commits: PREVIEW.shape.commits, files: PREVIEW.shape.files.describe('null: not known, or told to operators alone'),

@@ -40,7 +40,7 @@ export function toReleaseRow (release: KeptRelease, status: Status) {
     ...release,
     isCurrent,
     canReturn,
-    returns: release.servedAt !== null && !isNewer(release.id, status.release.id)
+    returns: release.servedAt !== null && !isRolledBack && !isNewer(release.id, status.release.id)
       ? `Roll back to ${release.id}`
       : `Redeploy ${release.id}`,
     // A release that was rolled back is one click further away: the list of deploys offers it.

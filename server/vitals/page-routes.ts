@@ -129,7 +129,8 @@ type Minute = ReturnType<Deck['vitals']['minutesOfRoute']> extends Map<number, i
 /** `valueAt`: of the minute that begins then, ms; null: unknown */
 function sparkOf (valueAt: (at: number) => number | null, { sinceMs, untilMs }: Span) {
   const first = Math.floor(sinceMs / MINUTE_MS)
-  const points = Array.from({ length: Math.ceil(untilMs / MINUTE_MS) - first }, (_, index) => {
+  // A minute that still runs would look like a fall.
+  const points = Array.from({ length: Math.max(1, Math.floor(untilMs / MINUTE_MS) - first) }, (_, index) => {
     const at = (first + index) * MINUTE_MS
     return { ageMs: untilMs - at, value: valueAt(at) }
   })

@@ -40,6 +40,23 @@ test('a worker that has gone: how it ended, its crash, who was before it and who
   assert.doesNotMatch(html, /data-dialog|id="charts"|Record CPU profile/)
 })
 
+test('the next worker of the slot, which began before this one ended, took over when it was ready, and has ended too', async (t) => {
+  const admin = await startAdmin(t)
+  const tell = (type: string, worker: number, second: number, more: Partial<NewEvent> = {}) =>
+    admin.deck.events.publish(
+      { type, worker, slot: 1, pid: 4000 + worker, release: 'r1',
+        at: new Date(admin.clock.now() + 1000 * second).toISOString(), ...more } as NewEvent
+    )
+  tell('worker.forked', 11, 0)
+  tell('worker.forked', 12, 5)
+  tell('worker.exited', 11, 6, { cause: 'unresponsive', signal: 'SIGKILL', uptimeMs: 6000 })
+  tell('worker.ready', 12, 8)
+  tell('worker.exited', 12, 60, { cause: 'crash', code: 1, uptimeMs: 55_000, message: 'worker 12 exited with code 1' })
+  const { html } = await visit(admin, '/workers/11')
+  assert.match(html, />Worker 12<\/a> replaced it after 2\.0 s/)
+  assert.doesNotMatch(html, />alive</)
+})
+
 test('how a worker ended is said once, without its name, and in red while its crash is open', async (t) => {
   const admin = await startAdmin(t)
   admin.history.crashes.record('v1:sum', aCrash({ slot: 1, worker: 12 }), { culprit: null })
