@@ -1,4 +1,5 @@
 import { attempt } from '../errors.ts'
+import { exitTypes } from '../../public/mark-clusters.ts'
 import { formatCount, formatLatency, formatPercent } from '../../public/format.ts'
 import { BLAMED_CAUSES, FAULTS } from '../causes.ts'
 import { appNodeVersion, judgeNodes, nodesInUse } from '../doctor/node-lines.ts'
@@ -81,7 +82,8 @@ export function overviewModel ({ deck, history, params, now: clock, kept }: Aske
     nodes: judgeNodes(nodesInUse(snapshot.master.nodeVersion, appNodeVersion(snapshot)), { now }).filter(({ state }) =>
       state === 'ended' || state === 'open'
     ), silent: silentLines(silentForApp(deck.fleet)), fleetTurn: ownTurn(deck.fleet), blocked: blockedReason(snapshot),
-    lastRollout: rollout?.id ?? 0, totals: { ...newestFigures(deck, now), restarts: restartsOf(snapshot.workers) },
+    lastRollout: rollout?.id ?? 0,
+    totals: { ...newestFigures(deck, now), restarts: restartsOf(snapshot.workers), exits: exitTypes(FAULTS).join() },
     isProgram, table, canonicalUrl: table.canonicalUrl, problem: table.problem, standby: snapshot.standby,
     build: deck.jobs.building(), rollout: rollout && toRollout(rollout, { history, isProgram }),
     wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }), wayBackPlace: isAtFault ? 'health' : 'rollout',
