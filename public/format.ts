@@ -41,6 +41,18 @@ export function capitalised (text: string, name: string = ''): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
+const OPTION = / \(option ([a-z]+\.[^()]*)\)/g
+
+/** @returns as pages say it: without the names of options, which the page that is about it has beside */
+export function withoutOptions (text: string): string {
+  return text.replace(OPTION, '')
+}
+
+/** @returns what it takes out: `watchdog.timeoutMs: 10000`; '' where it names none */
+export function optionsIn (text: string | null): string {
+  return Array.from((text ?? '').matchAll(OPTION), ([, option]) => option).join(', ')
+}
+
 /** @returns `64.0 MB`, `1.25 GB` */
 export function formatBytes (bytes: number | null | undefined): string {
   if (bytes === null || bytes === undefined || !Number.isFinite(bytes)) return '–'

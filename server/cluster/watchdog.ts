@@ -86,15 +86,13 @@ export function createWatchdog (cluster: Pick<Cluster, 'state' | 'handles' | 'li
       const note = notes.get(worker)
       // It has answered or ended in between.
       if (!note) return closeInspector(worker)
-      if (found.stack === null) note.errorMessage += `; no JavaScript stack: ${found.reason}`
-      else note.stack = `Unresponsive: ${note.errorMessage}\n${found.stack}`
       note.requests = requestsIn(found.answer)
       const hanging = note.requests.find(({ isHanging }) => isHanging)
       // In quotation marks it does not tell crashes of the same kind apart.
       if (hanging)
-        note.errorMessage += `, while it answered ${
-          JSON.stringify(`${hanging.method} ${hanging.path.slice(0, MAX_SAID_CHARS)}`)
-        }`
+        note.errorMessage += ` in ${JSON.stringify(`${hanging.method} ${hanging.path.slice(0, MAX_SAID_CHARS)}`)}`
+      if (found.stack === null) note.errorMessage += `; no JavaScript stack: ${found.reason}`
+      else note.stack = `Unresponsive: ${note.errorMessage}\n${found.stack}`
       receive({ type: 'stack-captured', worker })
     },
 
@@ -110,9 +108,7 @@ export function createWatchdog (cluster: Pick<Cluster, 'state' | 'handles' | 'li
     for (const { id, pid } of watched) if (pid !== null) pids.set(id, pid)
     for (const { worker, silentMs } of heartbeat.tick(performance.now(), watched.map(({ id }) => id))) {
       const slot = watched.find(({ id }) => id === worker)?.slot ?? null
-      const what = `the event loop has not answered for ${
-        durationText(silentMs)
-      } (option watchdog.timeoutMs: ${timeoutMs})`
+      const what = `event loop blocked for ${durationText(silentMs)} (option watchdog.timeoutMs: ${timeoutMs})`
       notes.set(worker, { errorName: 'Unresponsive', errorMessage: what, stack: null })
       receive({ type: 'worker-silent', worker, message: `${nameOf({ id: worker, slot })}: ${what}` })
     }

@@ -1,6 +1,6 @@
 import { ID } from '../config/id.ts'
 import { DeckError, unless } from '../errors.ts'
-import { formatBytes, formatExactDuration, formatLatency, formatPercent } from '../../public/format.ts'
+import { formatBytes, formatExactDuration, formatLatency, formatPercent, optionsIn } from '../../public/format.ts'
 import { HOUR_MS } from '../dashboard/bars.ts'
 import { frequencyOf } from './page-frequency.ts'
 import { GROUP_STATES, crashKindOf, crashLabels, headlineOf, nameOf } from './page-kinds.ts'
@@ -198,7 +198,7 @@ function numberText (number: number | null): string {
 }
 
 function factsOf (
-  { at, worker, slot, pid, release, rollout, uptimeMs, code, signal, nodeVersion, memory, vitals }: Crash
+  { at, worker, slot, pid, release, rollout, uptimeMs, code, signal, nodeVersion, memory, vitals, errorMessage }: Crash
 ): { name: string, value: string, url: string | null }[] {
   const heap = memory?.heapTotalBytes
     ? `${formatBytes(memory.heapUsedBytes)} of ${formatBytes(memory.heapTotalBytes)}`
@@ -210,7 +210,8 @@ function factsOf (
     memory?.rssBytes && !vitals?.length ? formatBytes(memory.rssBytes) : null], ['Heap', heap], ['Exit code', code], [
     'Signal',
     signal
-  ], ['PID', pid], ['Rollout', rollout, `/history?rollout=${rollout}`], ['Node.js', nodeVersion]]
+  ], ['PID', pid], ['Rollout', rollout, `/history?rollout=${rollout}`], ['Node.js', nodeVersion], ['Option',
+    optionsIn(errorMessage) || null, '/settings']]
   return rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value, url]) => ({ name,
     value: readable(value), url: url || null })
   )

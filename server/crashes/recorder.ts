@@ -203,7 +203,8 @@ function newsOf (record: CrashRecord, { crash, group, count }: { crash: number, 
   culprit: string | null)
 {
   const { cause, slot, worker, pid, release, rollout, kind, errorName, errorMessage, code, signal } = record
-  const what = errorName === null ? errorMessage ?? kind : [errorName, errorMessage].filter(Boolean).join(': ')
+  // What is said of a hang names it.
+  const what = [kind === 'hung' ? null : errorName, errorMessage].filter(Boolean).join(': ') || kind
   const message = `${what}${culprit ? `, in ${culprit}` : ''}`
   const detail = { crash, crashGroup: group, kind, errorName, culprit, count }
   return { cause, slot, worker, pid, release, rollout, code, signal, actor: 'system', message, detail }

@@ -1,6 +1,6 @@
 import { attempt } from '../errors.ts'
 import { exitTypes } from '../../public/mark-clusters.ts'
-import { formatCount, formatLatency, formatPercent } from '../../public/format.ts'
+import { formatCount, formatLatency, formatPercent, optionsIn, withoutOptions } from '../../public/format.ts'
 import { BLAMED_CAUSES, FAULTS } from '../causes.ts'
 import { appNodeVersion, judgeNodes, nodesInUse } from '../doctor/node-lines.ts'
 import { NOTABLE_TYPES, type Tone } from '../events/kinds.ts'
@@ -175,11 +175,15 @@ export function toRollout (rollout: RolloutView,
   // The duration stops while the rollout is paused.
   const stoppedAt = rollout.pausedAt ?? null
   const isCanary = (rollout.pausedIn ?? rollout.state) === 'canary'
-  return { ...rollout, title: rolloutTitle(rollout),
+  const decided = decidedOf(rollout)
+  const said = (message: string) => ({ message: withoutOptions(message), option: optionsIn(message) })
+  return { ...rollout, title: rolloutTitle(rollout), reason: rollout.reason && withoutOptions(rollout.reason),
+    option: decided ? '' : optionsIn(rollout.reason), warnings: rollout.warnings?.map(withoutOptions),
+    verdicts: rollout.verdicts?.map((verdict) => ({ ...verdict, ...said(verdict.message) })),
     name: rollout.kind === 'restart'
       ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers')
-      : `${KINDS[kindOf(rollout)]} ${rollout.to ?? 'a new release'}`, outcome, decided: decidedOf(rollout),
-    waiting: waitingText(rollout), hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
+      : `${KINDS[kindOf(rollout)]} ${rollout.to ?? 'a new release'}`, outcome, decided, waiting: waitingText(rollout),
+    hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
     tookMs: msBetween(rollout.startedAt, rollout.finishedAt ?? stoppedAt),
     beside: rollout.state === 'held' || (isCanary && outcome === null)
       ? toBeside(rollout, { crashesOfOld: crashesOfOld(history, rollout), isProgram })

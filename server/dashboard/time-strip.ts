@@ -16,7 +16,7 @@ export type Span = { sinceMs: number, untilMs: number }
 
 const BINS = 60
 /** The load has so much of the height: marks and their labels are above it. */
-const LOAD_PERCENT = 66
+const LOAD_PERCENT = 54
 /** On a small screen a label takes the room of a bin for each character, and of so many more. */
 const LABEL_MARGIN = 3
 const HOUR_MS = 3_600_000
@@ -29,16 +29,20 @@ const MAX_EVENTS = 300
 
 /** What is marked, the worst first. */
 const MARKS: Readonly<Record<string, { tone: Tone, one: string, many: string }>> = Object.freeze({
-  'worker.restarted': { tone: 'bad', one: 'unplanned restart', many: 'unplanned restarts' },
-  'rollout.failed': { tone: 'bad', one: 'failed rollout', many: 'failed rollouts' },
-  'rollout.rolled-back': { tone: 'bad', one: 'rollout rolled back', many: 'rollouts rolled back' },
-  'job.failed': { tone: 'bad', one: 'failed job', many: 'failed jobs' },
-  'route.slowed': { tone: 'warn', one: 'slow spell', many: 'slow spells' },
+  'worker.restarted': { tone: 'idle', one: 'unplanned restart', many: 'unplanned restarts' },
+  'rollout.failed': { tone: 'idle', one: 'failed rollout', many: 'failed rollouts' },
+  'rollout.rolled-back': { tone: 'idle', one: 'rollout rolled back', many: 'rollouts rolled back' },
+  'job.failed': { tone: 'idle', one: 'failed job', many: 'failed jobs' },
+  'route.slowed': { tone: 'idle', one: 'slow spell', many: 'slow spells' },
   'master.started': { tone: 'info', one: 'start of the master', many: 'starts of the master' },
   'rollout.succeeded': { tone: 'info', one: 'rollout', many: 'rollouts' }
 })
-/** Pages that show a chosen time; the others show now. */
-const PAGES_OF_TIME = [/^\/$/, /^\/workers\//, /^\/history$/, /^\/logs$/, /^\/routes?$/, /^\/profiles$/]
+/** Why a worker was replaced, in a word; a worker that ended for another cause is restarted. */
+const ENDS: Readonly<Record<string, string>> = Object.freeze({ hung: 'hang', crash: 'crash',
+  'boot-failure': 'failed start', 'out-of-memory': 'out of memory', 'memory-limit': 'memory limit', killed: 'kill' })
+/** Pages that show a chosen time, and those of which the charts do. */
+const PAGES_OF_TIME = /^\/(?:history|logs|routes?|profiles)$/
+const CHARTS_OF_TIME = /^\/(?:$|workers\/)/
 const LEFT_OUT = ['since', 'until', 'range', 'cursor', 'around', 'line', 'at']
 
 /** `path`: of the page; null where its time is none of the app's */
@@ -53,21 +57,28 @@ export function timeStrip (
   const window = chosen ? around(chosen, now) : newest(now, load)
   const events = readOr(
     () =>
-      history.page({ type: Object.keys(MARKS), since: window.sinceMs, until: window.untilMs, limit: MAX_EVENTS }).items,
+      history.page({ type: [...Object.keys(MARKS), 'route.recovered'], since: window.sinceMs, until: window.untilMs,
+        limit: MAX_EVENTS }).items,
     []
   )
+  const lastSpell = events.find(({ type }) => type.startsWith('route.'))
+  const slowNow = chosen ? undefined : lastSpell?.type === 'route.slowed' ? lastSpell : undefined
   const eventsByBin = Map.groupBy(events, ({ at }) => binOf(Date.parse(at), window))
   const values = load(window)
   const known = values.filter((value) => value !== null)
   const most = known.length === 0 ? null : Math.max(...known)
   const binMs = (window.untilMs - window.sinceMs) / BINS
-  const marks = Array.from({ length: BINS }, (_, index) => markOf(eventsByBin.get(index) ?? []))
+  const marks = Array.from({ length: BINS }, (_, index) => markOf(eventsByBin.get(index) ?? [], slowNow))
   return { labels: labelsOf(marks), window: isoOf(window),
     label: `${most === null ? '' : 'highest: '}${loadText(most, isProgram)}; press a time to see it`,
     chosen: chosen &&
       { ...isoOf(chosen), release: releaseThen(history, chosen.untilMs), said: marksText(events.filter(isIn(chosen))),
-        holds: PAGES_OF_TIME.some((page) => page.test(path)) },
-    query: chosen ? `?${new URLSearchParams(isoOf(chosen))}` : '', back: urlWith(path, params, null),
+        shows: PAGES_OF_TIME.test(path)
+          ? null
+          : CHARTS_OF_TIME.test(path)
+          ? 'the charts show it, and all else here is now'
+          : 'this page shows now' }, query: chosen ? `?${new URLSearchParams(isoOf(chosen))}` : '',
+    back: urlWith(path, params, null),
     refresh: `/time-strip?${new URLSearchParams({ ...Object.fromEntries(params), path })}`,
     bins: values.map((value, index) => {
       const span = { sinceMs: Math.round(window.sinceMs + index * binMs),
@@ -129,27 +140,33 @@ function loadIn ({ vitals }: Deck, window: Span,
   return sums.map(({ sum, count: known }) => known === 0 ? null : sum / known)
 }
 
-/** Of what happened in a bin, the worst. */
-function markOf (events: DeckEvent[]) {
+/** Of what happened in a bin, the worst. `slowNow`: the start of a slow spell that is not over: all else is past */
+function markOf (events: DeckEvent[], slowNow: DeckEvent | undefined) {
+  if (slowNow && events.includes(slowNow)) return { rank: -1, tone: 'warn' as const, label: 'slow now' }
   const rank = Object.keys(MARKS).findIndex((type) => events.some((event) => event.type === type))
   if (rank < 0) return null
-  const [type, mark] = Object.entries(MARKS)[rank]
-  const ofType = events.filter((event) => event.type === type)
-  const { from, to } = Object(ofType[0].detail)
-  // Only unplanned ones are marked.
-  const name = type === 'rollout.succeeded' ? (to && to !== from ? String(to) : 'restart') : mark.one
-  return { rank, tone: mark.tone,
-    label: name.replace('unplanned ', '') + (ofType.length > 1 ? ` ×${ofType.length}` : '') }
+  const [type, { tone }] = Object.entries(MARKS)[rank]
+  const names = Object.entries(Object.groupBy(events.filter((event) => event.type === type), nameOf))
+  return { rank, tone,
+    label: names.map(([name, named = []]) => named.length > 1 ? `${name} ×${named.length}` : name).join(', ') }
 }
 
-/** The worst first, as far as there is room for them. */
+function nameOf ({ type, cause, detail }: DeckEvent): string {
+  if (type === 'worker.restarted') return ENDS[String(cause)] ?? 'restart'
+  if (!type.startsWith('rollout.')) return MARKS[type].one
+  const { kind, to } = detail ?? {}
+  const what = kind === 'restart' || !to ? 'restart' : `${kind} ${to}`
+  return type === 'rollout.succeeded' ? what : `${what} ${type === 'rollout.failed' ? 'failed' : 'rolled back'}`
+}
+
+/** Above the marks, the worst first, as far as there is room for them. */
 function labelsOf (marks: ReturnType<typeof markOf>[]) {
   const all = marks.flatMap((mark, index) => {
     if (!mark) return []
     const room = mark.label.length + LABEL_MARGIN
     const isLeft = index + room > BINS
-    return { ...mark, isLeft, from: isLeft ? index - room : index, to: isLeft ? index : index + room,
-      x: (isLeft ? index : index + 1) * 100 / BINS }
+    return { ...mark, bin: index, isLeft, from: isLeft ? index - room : index, to: isLeft ? index : index + room,
+      x: (isLeft ? index + 1 : index) * 100 / BINS }
   })
   const kept: typeof all = []
   for (const each of all.toSorted((one, other) => one.rank - other.rank))

@@ -1,6 +1,7 @@
 import { Eta } from 'eta'
 import { capitalised, formatAgo, formatBytes, formatCommit, formatCount, formatDispatch, formatLimits, formatNode,
-  formatExactDuration, formatLatency, formatPercent, formatRate, formatTime, TICKS } from '../../public/format.ts'
+  formatExactDuration, formatLatency, formatPercent, formatRate, formatTime, TICKS,
+  withoutOptions } from '../../public/format.ts'
 import { causeText } from '../../public/cause-words.ts'
 import { htmlWithBase } from '../api/base-path.ts'
 import { callOf, onMember, operationsByName } from '../api/form.ts'
@@ -109,7 +110,7 @@ function createNotes (place?: (html: string) => string) {
 }
 
 const helpers = Object.freeze({
-  f: { ago: formatAgo, capitalised, cause: causeText, exact: formatExactDuration, bytes: formatBytes,
+  f: { withoutOptions, ago: formatAgo, capitalised, cause: causeText, exact: formatExactDuration, bytes: formatBytes,
     commit: formatCommit, dispatch: formatDispatch, limits: formatLimits, node: formatNode, number: formatCount,
     percent: formatPercent, rate: formatRate, latency: formatLatency },
   count,

@@ -193,10 +193,13 @@ export const PROBLEMS = Object.freeze([
 /** Each is `type` or `type:cause`, as alerts name them. */
 export const ALERTS = Object.freeze([...ofWeight(KINDS, 'alert'), ...ofWeight(BY_CAUSE, 'alert')])
 
-/** @returns also for unknown types */
-export function kindOf ({ type, cause }: Pick<DeckEvent, 'type' | 'cause'>): EventKind {
+/** `detail`: of a verdict, which has its tone from it. Returns also for unknown types */
+export function kindOf (
+  { type, cause, detail }: Pick<DeckEvent, 'type' | 'cause'> & Partial<Pick<DeckEvent, 'detail'>>
+): EventKind {
+  const passed = type === 'rollout.judged' ? detail?.verdicts?.at(-1)?.passed : undefined
   return { icon: 'circle', tone: 'idle', label: type, ...(Object.hasOwn(KINDS, type) && KINDS[type]),
-    ...BY_CAUSE[`${type}:${cause}`] }
+    ...BY_CAUSE[`${type}:${cause}`], ...(passed !== undefined && { tone: passed ? 'ok' : 'warn' }) }
 }
 
 export function isInTerminal (event: DeckEvent) {

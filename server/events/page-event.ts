@@ -3,7 +3,8 @@ import { readWhatRan, type Deck } from './api-what-ran.ts'
 import { ID } from '../config/id.ts'
 import { DeckError } from '../errors.ts'
 import { causeText } from '../../public/cause-words.ts'
-import { capitalised, formatBytes, formatCommit, formatCount, formatExactDuration } from '../../public/format.ts'
+import { capitalised, formatBytes, formatCommit, formatCount, formatExactDuration,
+  optionsIn } from '../../public/format.ts'
 import { crashUrlOf } from '../crashes/page-kinds.ts'
 import { eventsAround } from './page-around.ts'
 import { readOr } from '../dashboard/read-or.ts'
@@ -132,7 +133,7 @@ function headlineOf (sentence: string): { headline: string, message: string | nu
 }
 
 /** @returns what the headline does not say already */
-function factsOf ({ cause, slot, worker, release, pid, code, signal, uptimeMs, actor }: ShownEvent,
+function factsOf ({ cause, slot, worker, release, pid, code, signal, uptimeMs, actor, message }: ShownEvent,
   { headline, errorName }: { headline: string, errorName: unknown }): Fact[]
 {
   return [factOf('Cause', cause && causeText(cause), `/history?cause=${encodeURIComponent(String(cause))}`),
@@ -140,7 +141,8 @@ function factsOf ({ cause, slot, worker, release, pid, code, signal, uptimeMs, a
     factOf('Release', release, `/releases/${encodeURIComponent(String(release))}`), factOf('PID', pid),
     factOf('Exit code', code), factOf('Signal', signal),
     factOf('Lived for', uptimeMs === null ? null : formatExactDuration(uptimeMs)),
-    factOf('By', actor === 'system' ? null : actor), factOf('Error', errorName)].flat()
+    factOf('By', actor === 'system' ? null : actor), factOf('Error', errorName),
+    factOf('Option', optionsIn(message), '/settings')].flat()
 
   function factOf (name: string, value: unknown, url: string | null = null): Fact[] {
     const isKnown = value !== null && value !== undefined && value !== ''

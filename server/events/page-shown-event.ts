@@ -1,4 +1,5 @@
 import { kindOf } from './kinds.ts'
+import { withoutOptions } from '../../public/format.ts'
 import { sentenceOf } from './sentences.ts'
 import { crashUrlOf } from '../crashes/page-kinds.ts'
 import { workerUrlOf } from '../dashboard/worker-url.ts'
@@ -11,7 +12,7 @@ export function toShownEvent (event: DeckEvent) {
   const { app, id } = event
   const from = (url: string | null) => url && (app ? `/apps/${app}${url}` : url)
   return { ...event, key: app ? `${app}-${id}` : String(id), href: String(from(`/history/${id}`)), kind: kindOf(event),
-    sentence: sentenceOf(event), crashUrl: from(crashUrlOf(event)),
+    sentence: withoutOptions(sentenceOf(event)), crashUrl: from(crashUrlOf(event)),
     workerUrl: from(event.worker === null ? null : workerUrlOf(event.worker, event.at)),
     rolloutUrl: from(event.rollout === null ? null : `/rollouts/${event.rollout}`),
     logsUrl: from(isEnd ? logsUrlOf(event) : null) }

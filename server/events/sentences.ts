@@ -38,7 +38,7 @@ const SENTENCES: Readonly<Record<string, (event: DeckEvent) => string>> = Object
   'rollout.paused': (event) => `${rolloutName(event)} ${event.message}`,
   'rollout.resumed': (event) => `${rolloutName(event)} ${event.message}`,
   'rollout.promoted': (event) => `${rolloutName(event)}: ${event.message}`,
-  'rollout.judged': (event) => `${rolloutName(event)}: ${event.message}`,
+  'rollout.judged': (event) => `${rolloutName(event)}: ${outcome(event)}${event.message}`,
   'rollout.rolling-back': (event) => `${rolloutName(event)} rolls back${because(event.message)}`,
   'rollout.rolled-back': (event) => `${rolloutName(event)} was rolled back${because(event.message)}`,
   'rollout.succeeded' (event) {
@@ -111,6 +111,11 @@ function rolloutName ({ rollout, detail }: DeckEvent) {
   if (detail?.kind === 'rollback') return detail.to ? `Rollback to ${detail.to}` : 'Rollback'
   if (detail?.kind !== 'restart') return `Rollout ${rollout}`
   return detail.steps?.length === 1 ? `Restart of slot ${detail.steps[0].slot}` : 'Restart of all workers'
+}
+
+function outcome ({ detail }: DeckEvent) {
+  const { passed } = detail?.verdicts?.at(-1) ?? {}
+  return passed === undefined ? '' : `the canary ${passed === null ? 'was not judged' : passed ? 'passed' : 'failed'}: `
 }
 
 function after (uptimeMs: number | null) {

@@ -14,12 +14,12 @@ export type DeckEvent =
 
 /** What events of some types add, where somebody reads it. */
 export type Detail = { [name: string]: unknown, id?: number, kind?: string, from?: string, to?: string,
-  steps?: { slot: number, state: string }[], changes?: { name: string, to: unknown }[], holders?: { name: string }[],
-  crash?: number, crashGroup?: number, errorName?: string, hint?: string, stack?: string, lastLines?: string[],
-  endedRequests?: number, endedConnections?: number, stalledRequests?: number, library?: string, job?: string | null,
-  command?: string | null, git?: string, stage?: Run['stage'], dueAt?: string | null, hasTerminal?: boolean,
-  missed?: number, lateMs?: number, delayMs?: number, backMs?: number, since?: string, lost?: number | null,
-  notice?: number, member?: string }
+  steps?: { slot: number, state: string }[], verdicts?: { passed: boolean | null }[],
+  changes?: { name: string, to: unknown }[], holders?: { name: string }[], crash?: number, crashGroup?: number,
+  errorName?: string, hint?: string, stack?: string, lastLines?: string[], endedRequests?: number,
+  endedConnections?: number, stalledRequests?: number, library?: string, job?: string | null, command?: string | null,
+  git?: string, stage?: Run['stage'], dueAt?: string | null, hasTerminal?: boolean, missed?: number, lateMs?: number,
+  delayMs?: number, backMs?: number, since?: string, lost?: number | null, notice?: number, member?: string }
 
 export type NewEvent = Partial<Omit<DeckEvent, 'id' | 'at' | 'detail'>> & { type: string, detail?: object | null }
 /** Whoever takes events. */

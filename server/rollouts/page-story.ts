@@ -1,4 +1,4 @@
-import { capitalised, formatExactDuration } from '../../public/format.ts'
+import { capitalised, formatExactDuration, withoutOptions } from '../../public/format.ts'
 import { kindOf } from '../events/kinds.ts'
 import type { RolloutView } from '../lifecycle/rollout/record.ts'
 import type { Moment } from '../lifecycle/state.ts'
@@ -60,7 +60,7 @@ export function momentsOf (rollout: RolloutView, still: Span[]) {
       tone: type === 'rollout.judged' ? toneOfVerdict(passed) : tone,
       // A step of the whole rollout has no label of its own.
       label: type === 'rollout.step' && message ? capitalised(message) : label,
-      message: isKnown ? null : capitalised(message),
+      message: isKnown ? null : capitalised(withoutOptions(message)),
       actor,
       pausedMs: pause ? pause.endMs - pause.startMs : null
     }

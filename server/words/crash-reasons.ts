@@ -1,4 +1,5 @@
 import { FAULTS, isOneOf } from '../causes.ts'
+import { withoutOptions } from '../../public/format.ts'
 import { attempt } from '../errors.ts'
 import type { History } from '../../db/history.ts'
 import type { CrashService } from '../crashes/crashes.ts'
@@ -44,7 +45,7 @@ function lastReason (slot: number, { history, crashes }: Sources): Reason | null
   if (!exit) return null
   const { crashGroup = null, hint } = exit.detail ?? {}
   const group = crashGroup === null ? null : attempt(() => crashes.group(crashGroup))
-  const why = group ? nameOf(group) : exit.message ?? String(exit.cause)
+  const why = group ? nameOf(group) : withoutOptions(exit.message ?? String(exit.cause))
   // It is ours, and is shown as a whole.
   const text = hint ? `${toLine(why.replace(`; ${hint}`, ''))}; ${hint}` : toLine(why)
   return { slots: [slot], text, event: exit.id, crashGroup: group ? crashGroup : null,
@@ -75,7 +76,9 @@ function nameOf (
     culprit: string | null }
 ) {
   const [what] = (message ?? '').split('\n', 1)
-  return `${[errorName, what].filter(Boolean).join(': ') || kind}${culprit ? `, in ${culprit}` : ''}`
+  return `${[kind === 'hung' ? null : errorName, withoutOptions(what)].filter(Boolean).join(': ') || kind}${
+    culprit ? `, in ${culprit}` : ''
+  }`
 }
 
 function toLine (text: string) {

@@ -1,6 +1,6 @@
 import { attempt } from '../errors.ts'
 import { heldWords, type LongLived } from './held.ts'
-import { capitalised } from '../../public/format.ts'
+import { capitalised, withoutOptions } from '../../public/format.ts'
 import { crashReasons, openCrashes, type OpenCrashes, type Reason, type Sources } from './crash-reasons.ts'
 import { isOfFullDisk } from '../events/told-by-host.ts'
 import { turnText } from '../lifecycle/rollout/turn.ts'
@@ -265,7 +265,7 @@ function ofRollout ({ rollout }: Snapshot): Verdict | null {
   const hint = `${replaced} of ${count(total, 'worker')} replaced.`
   if (rollout.state === 'held')
     return { tone: 'bad', text: rolloutTitle(rollout),
-      hint: `${capitalised(String(rollout.reason))}. ${hint} ${
+      hint: `${capitalised(withoutOptions(String(rollout.reason)))}. ${hint} ${
         rollout.from === rollout.to ? 'Retry or abort it.' : `Retry it, or abort it to go back to ${rollout.from}.`
       }` }
   return { tone: rollout.state === 'paused' ? 'warn' : 'info', text: rolloutTitle(rollout), hint }

@@ -27,8 +27,10 @@ test('load and what happened stand above the pages of an app, and a time that is
   assert.match(now, /aria-label="\d\d:\d\d:\d\d UTC, 1\/s requests|aria-label="[^"]*requests\/s/)
   assert.match(now,
     /href="\/crashes\?state=all&amp;since=[^"]*&amp;until=[^"]*" aria-label="[^"]*1 unplanned restart, 1 rollout"/)
-  assert.match(now, /class="mark tone-bad"/)
-  assert.match(now, /<text class="tone-bad[^>]*>restart<\/text>/)
+  assert.match(now, /class="mark tone-idle"/)
+  assert.match(now, /<text class="tone-idle[^>]*>crash<\/text>/)
+  const [, ofLabel] = /<a href="([^"]+)"[^>]*><text class="tone-idle[^>]*>crash</.exec(now) ?? []
+  assert.ok(now.split(`href="${ofLabel}"`).length > 2, 'a label leads where its mark does')
   assert.match(now, />highest: 1 requests\/s; press a time to see it</)
   assert.doesNotMatch(now, /Back to now/)
 
@@ -41,7 +43,7 @@ test('load and what happened stand above the pages of an app, and a time that is
   assert.match(then, /href="\/crashes\?state=all">Back to now/)
   const overview = (await visit(`/?${span}`)).text
   assert.match(overview, /Back to now/)
-  assert.doesNotMatch(overview, /this page shows now/)
+  assert.match(overview, /<span class="muted">the charts show it, and all else here is now</)
 
   for (const path of ['/settings', '/docs', '/access']) assert.doesNotMatch((await visit(path)).text, /id="time-strip"/)
   const nonsense = (await visit('/?since=x&until=%3Cb%3E')).text
@@ -65,15 +67,36 @@ test('the strip is as long as what was measured, and of marks that are close the
   deck.events.publish({ type: 'rollout.succeeded', rollout: 1,
     detail: { id: 1, kind: 'deploy', state: 'succeeded', from: 'r6', to: 'r7', startedAt: iso(clock.now()),
       finishedAt: iso(clock.now()), done: true, steps: [] } })
-  assert.match((await visit('/deploys')).text, /<text class="tone-info[^>]*>r7<\/text>/)
+  assert.match((await visit('/deploys')).text, /<text class="tone-info[^>]*>deploy r7<\/text>/)
   deck.events.publish({ type: 'worker.restarted', cause: 'crash', slot: 1 })
   const { text } = await visit('/deploys')
-  assert.match(text, /<text class="tone-bad/)
+  assert.match(text, /<text class="tone-idle/)
   assert.doesNotMatch(text, /<text class="tone-info/)
   clock.advance(40 * 60_000)
   assert.equal(await lengthOf(), 60)
   clock.advance(HOUR_MS)
   assert.equal(await lengthOf(), 180)
+})
+
+test('a mark names its cause, and only what goes on now is a warning', async (t) => {
+  const { deck, clock, visit } = await startAdmin(t)
+  clock.advance(Math.floor(Date.now() / 1000) * 1000 + 10_000 - clock.now())
+  const seen = async (query = '') =>
+    Array.from((await visit(`/deploys${query}`)).text.matchAll(/<text class="tone-(\w+)[^>]*>(.*?)</g),
+      ([, tone, name]) => `${tone}: ${name}`)
+  deck.events.publish({ type: 'rollout.rolled-back', detail: { kind: 'deploy', from: 'r7', to: 'r8' } })
+  assert.deepEqual(await seen(), ['idle: deploy r8 rolled back'])
+  for (const cause of ['crash', 'hung', 'crash', 'killed'])
+    deck.events.publish({ type: 'worker.restarted', cause, slot: 1 })
+  assert.deepEqual(await seen(), ['idle: kill, crash ×2, hang'])
+  deck.events.publish({ type: 'route.slowed', message: 'GET / is slow', detail: { route: 'GET /' } })
+  assert.deepEqual(await seen(), ['warn: slow now'])
+  assert.deepEqual(await seen(`?since=${iso(clock.now() - HOUR_MS)}&until=${iso(clock.now())}`), [
+    'idle: kill, crash ×2, hang'
+  ])
+  deck.events.publish({ type: 'route.recovered', message: 'GET / is as fast as usual again',
+    detail: { route: 'GET /' } })
+  assert.deepEqual(await seen(), ['idle: kill, crash ×2, hang'])
 })
 
 test('the strip is loaded anew by itself, for the page that it stands on', async (t) => {

@@ -124,10 +124,10 @@ export function createLife ({ deck, history }: Admin, clock: ReturnType<typeof c
     hang (slot: number, { frames, requests }: Pick<Thrown, 'frames' | 'requests'>) {
       const worker = servingOf(slot)
       silent.add(worker)
-      const what = 'the event loop has not answered for 10 s (option watchdog.timeoutMs: 10000)'
+      const what = 'event loop blocked for 10 s (option watchdog.timeoutMs: 10000)'
       const [hanging] = requests ?? []
       notes.set(worker, { errorName: 'Unresponsive',
-        errorMessage: `${what}, while it answered ${JSON.stringify(`${hanging.method} ${hanging.path}`)}`,
+        errorMessage: `${what} in ${JSON.stringify(`${hanging.method} ${hanging.path}`)}`,
         stack: stackOf(worker, `Unresponsive: ${what}`, frames), requests })
       after(10 * SECOND_MS,
         () => feed({ type: 'worker-silent', worker, message: `worker ${worker} (slot ${slot}): ${what}` }))

@@ -30,13 +30,13 @@ describe('the watchdog', { concurrency: true }, () => {
       const exited = await deck.untilEvent('worker.exited', { pid })
       assert.deepEqual([exited.cause, exited.signal, exited.actor, exited.release, exited.detail?.errorName], ['hung',
         'SIGKILL', 'system', 'r1', 'Unresponsive'], how)
-      assert.match(String(exited.message), /has not answered for [\d.]+ m?s \(option watchdog\.timeoutMs: 4000\)/)
+      assert.match(String(exited.message), /event loop blocked for [\d.]+ m?s \(option watchdog\.timeoutMs: 4000\)/)
       if (top) {
         assert.match(String(exited.detail?.stack?.split('\n')[1]),
           new RegExp(`^    at ${top} \\(.*hangs\\.js:\\d+:\\d+\\)$`), how)
         // A report may have come before it hung.
         assert.match(String(exited.message),
-          new RegExp(`, while it answered "GET /${how}"(, with 1 connection still open, by its last report)?$`))
+          new RegExp(` in "GET /${how}"(, with 1 connection still open, by its last report)?$`))
         const { body: { latest } } = await deck.api(`/crashes/${Number(exited.detail?.crashGroup)}`)
         const { requests, vitals } = latest as unknown as { requests: OpenRequest[],
           vitals: { cpuPercent: number, loopDelayP99Ms: number | null }[] }

@@ -68,6 +68,12 @@ test('what ended without an error is told by its manner, not by the worker that 
   })
   assert.deepEqual(told({}), { name: null, message: 'Signal' })
   assert.deepEqual(told({ errorName: 'string', message: 'oops' }), { name: 'thrown string', message: 'oops' })
+  const limit = '(option watchdog.timeoutMs: 10000)'
+  for (const [more, request] of [[' in "GET /reports/2026-10"', ' in GET /reports/2026-10'], ['', '']])
+    assert.deepEqual(
+      told({ kind: 'hung', errorName: 'Unresponsive', message: `event loop blocked for 10 s ${limit}${more}` }),
+      { name: null, message: `Event loop blocked for 10 s${request}` }
+    )
   assert.deepEqual(told({ errorName: 'TypeError', message: 'worker 1 (slot 1) x' }), { name: 'TypeError',
     message: 'worker 1 (slot 1) x' })
 })

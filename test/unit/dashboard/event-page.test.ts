@@ -51,6 +51,15 @@ test('an event has one line as its headline and the rest as facts, without what 
   for (const character of ['\u0000', '\u202e', '\u2066']) assert.ok(!html.includes(character))
 })
 
+test('a sentence does not name the option that decided, which is a fact beside', () => {
+  const message = 'worker 7 (slot 1): event loop blocked for 10 s (option watchdog.timeoutMs: 10000)'
+  const event = anEvent({ type: 'worker.unresponsive', message })
+  const { headline, facts } = eventModel({ history: aHistory([event]), id: '1', now: NOW })
+  assert.equal(headline, 'Worker 7 (slot 1): event loop blocked for 10 s')
+  assert.deepEqual(facts.filter(({ name }) => name === 'Option'), [{ name: 'Option', value: 'watchdog.timeoutMs: 10000',
+    url: '/settings' }])
+})
+
 test('an event says each thing once, in words, and all of it as JSON to be copied', () => {
   const rollout = { id: 4, kind: 'deploy', from: 'r1', to: 'r2', actor: 'ada', state: 'held', done: false,
     pausedIn: null, verdicts: [], startedAt: '2026-01-02T03:03:00.000Z', reason: 'worker 7 failed' }

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { STATES } from '../../../server/fleet/document.ts'
 import { FAULTS } from '../../../server/causes.ts'
 import { ALERTS, EVENT_TYPES, NOTABLE_TYPES, PROBLEMS, isInTerminal, kindOf } from '../../../server/events/kinds.ts'
+import { sentenceOf } from '../../../server/events/sentences.ts'
 import { fake } from '../../support/fake.ts'
 import type { DeckEvent } from '../../../server/events/stream.ts'
 
@@ -57,6 +58,16 @@ test('the terminal shows exits that nobody asked for, and the ends of steps', ()
   assert.deepEqual([1, 2, null].map((slot) => shows({ type: 'rollout.step', slot, detail })), [true, false, false])
   assert.deepEqual(['rollout.started', 'worker.ready', 'future.thing'].map((type) => shows({ type })), [true, false,
     false])
+})
+
+test('a verdict has the tone of its outcome, and its sentence says the outcome', () => {
+  const judged = (...passed: (boolean | null)[]) =>
+    fake<DeckEvent>({ type: 'rollout.judged', cause: 'deploy', message: 'p50 is 9 ms',
+      detail: { kind: 'deploy', to: 'r5', verdicts: passed.map((each) => ({ passed: each })) } })
+  const seen = [judged(false, true), judged(true, false), judged(null)]
+  assert.deepEqual(seen.map((event) => [kindOf(event).tone, sentenceOf(event)]), [['ok',
+    'Deploy of r5: the canary passed: p50 is 9 ms'], ['warn', 'Deploy of r5: the canary failed: p50 is 9 ms'], ['warn',
+    'Deploy of r5: the canary was not judged: p50 is 9 ms']])
 })
 
 test('a cause changes what is shown only where the table says so', () => {
