@@ -25,8 +25,7 @@ test('load and what happened stand above the pages of an app, and a time that is
 
   const now = (await visit('/crashes?state=all')).text
   assert.match(now, /aria-label="\d\d:\d\d:\d\d UTC, 1\/s requests|aria-label="[^"]*requests\/s/)
-  assert.match(now,
-    /href="\/crashes\?state=all&amp;since=[^"]*&amp;until=[^"]*" aria-label="[^"]*1 unplanned restart, 1 rollout"/)
+  assert.match(now, /href="\/crashes\?state=all&amp;since=[^"]*&amp;until=[^"]*" aria-label="[^"]*crash, deploy r7"/)
   assert.match(now, /class="mark tone-idle"/)
   assert.match(now, /<text class="tone-idle[^>]*>crash<\/text>/)
   assert.match(now, />highest: 1 requests\/s; press a time to see it</)
@@ -37,7 +36,7 @@ test('load and what happened stand above the pages of an app, and a time that is
   const query = new RegExp(`\\?${new URLSearchParams(span)}`.replaceAll('.', '\\.').replace('&', '&amp;'))
   for (const page of ['/', '/deploys', '/history', '/logs', '/routes'])
     assert.match(then, new RegExp(`href="${page}${query.source}" data-of-time`), page)
-  assert.match(then, /r7<\/a> ran · 1 unplanned restart, 1 rollout · <span class="muted">this page shows now/)
+  assert.match(then, /r7<\/a> ran · crash, deploy r7 · <span class="muted">this page shows now/)
   assert.match(then, /href="\/crashes\?state=all">Back to now/)
   const overview = (await visit(`/?${span}`)).text
   assert.match(overview, /Back to now/)
