@@ -1,3 +1,4 @@
+import { causeText } from '../../public/cause-words.ts'
 import { formatPercent, formatRate } from '../../public/format.ts'
 import { readVitals } from '../vitals/api.ts'
 import { runsProgram } from './overview.ts'
@@ -26,12 +27,9 @@ const LEAST_MS = HOUR_MS / 2
 const AROUND = 4
 const MAX_EVENTS = 300
 
-/** Why a worker was replaced, in a word; one that ended for another cause is restarted. */
-const ENDS: Readonly<Record<string, string>> = Object.freeze({ hung: 'hang', crash: 'crash',
-  'boot-failure': 'failed start', 'out-of-memory': 'out of memory', 'memory-limit': 'memory limit', killed: 'kill' })
 /** What is marked, the worst first. */
 const MARKS: Readonly<Record<string, (event: DeckEvent) => string>> = Object.freeze({
-  'worker.restarted': ({ cause }) => ENDS[String(cause)] ?? 'restart',
+  'worker.restarted': ({ cause }) => cause === 'hung' ? 'hang' : causeText(cause ?? 'restart'),
   'rollout.failed': (event) => `${rolloutName(event)} failed`,
   'rollout.rolled-back': (event) => `${rolloutName(event)} rolled back`,
   'job.failed': () => 'failed job',

@@ -82,7 +82,6 @@ function graphOf ({ id, name, valueOf, format, least }: Measure,
       return { x: x(Date.parse(comparison.at)), y: value === null ? null : yOf(value), isNew }
     }))
   const last = { canary: format(sides.canary.at(-1) ?? null), baseline: format(sides.baseline.at(-1) ?? null) }
-  const peak = { canary: format(highestOf(sides.canary)), baseline: format(highestOf(sides.baseline)) }
   const labels = labelsOf(SIDES.map((side) => {
     const value = sides[side].findLast((each) => each !== null) ?? null
     return { side, text: `${names[side]} ${format(value)}`, y: value === null ? GRAPH_BOX.height : yOf(value) }
@@ -90,10 +89,9 @@ function graphOf ({ id, name, valueOf, format, least }: Measure,
   const limitText = limit === null ? null : format(limit)
   return { id, name, max: format(max), limit: limit === null ? null : { text: limitText, y: yOf(limit) }, last, labels,
     canary: lineOfSide('canary'), baseline: lineOfSide('baseline'),
-    summary:
-      `${name}: new workers ${last.canary} at the end, at most ${peak.canary}; old workers ${last.baseline} at the end, at most ${peak.baseline}${
-        limitText ? `; limit ${limitText}` : ''
-      }` }
+    summary: `${name}: new workers ${last.canary}, old workers ${last.baseline} at the end${
+      limitText ? `; limit ${limitText}` : ''
+    }` }
 }
 
 /** At the ends of their lines, as far as there is room for both. */
@@ -113,11 +111,6 @@ function lineOf (points: { x: number, y: number | null, isNew: boolean }[]): { p
   }).join('')
   const end = points.findLast(({ y }) => y !== null)
   return { path, end: end ? `M${end.x} ${end.y}h0` : null }
-}
-
-function highestOf (values: (number | null)[]) {
-  const known = values.filter((value) => value !== null)
-  return known.length === 0 ? null : Math.max(...known)
 }
 
 function toOneDecimal (value: number) {

@@ -85,15 +85,15 @@ test('a mark names its cause, and only what goes on now is a warning', async (t)
   assert.deepEqual(await seen(), ['idle: deploy r8 rolled back'])
   for (const cause of ['crash', 'hung', 'crash', 'killed'])
     deck.events.publish({ type: 'worker.restarted', cause, slot: 1 })
-  assert.deepEqual(await seen(), ['idle: kill, crash ×2, hang'])
+  assert.deepEqual(await seen(), ['idle: killed from outside, crash ×2, hang'])
   deck.events.publish({ type: 'route.slowed', message: 'GET / is slow', detail: { route: 'GET /' } })
   assert.deepEqual(await seen(), ['warn: slow now'])
   assert.deepEqual(await seen(`?since=${iso(clock.now() - HOUR_MS)}&until=${iso(clock.now())}`), [
-    'idle: kill, crash ×2, hang'
+    'idle: killed from outside, crash ×2, hang'
   ])
   deck.events.publish({ type: 'route.recovered', message: 'GET / is as fast as usual again',
     detail: { route: 'GET /' } })
-  assert.deepEqual(await seen(), ['idle: kill, crash ×2, hang'])
+  assert.deepEqual(await seen(), ['idle: killed from outside, crash ×2, hang'])
 })
 
 test('the strip is loaded anew by itself, for the page that it stands on', async (t) => {
