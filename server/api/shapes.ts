@@ -87,7 +87,7 @@ export const KEPT_RELEASE = RELEASE.extend({
 
 export type Figures = z.infer<typeof FIGURES>
 export const FIGURES = z.strictObject({ workers: COUNT, requests: COUNT, errorRate: z.number().nullable(),
-  p99Ms: z.number().nullable() })
+  p50Ms: z.number().nullable().optional(), p99Ms: z.number().nullable() })
 
 export type Decided = z.infer<typeof DECIDED>
 const DECIDED = z.strictObject({ figure: z.string().describe('5xx, CPU, memory, or a quantile of latency such as p99'),

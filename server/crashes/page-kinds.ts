@@ -49,17 +49,15 @@ export function crashLabels ({ kind, cause }: { kind: string, cause: string }): 
 export function headlineOf (
   { kind, errorName, message }: { kind: string, errorName: string | null, message: string | null }
 ): { name: string | null, message: string } {
-  if (kind === 'hung') return { name: null, message: capitalised(unquoted(withoutOptions(message ?? ''))) }
+  if (kind === 'hung') {
+    const request = / in "((?:[^"\\]|\\.)*)"/
+    return { name: null, message: capitalised(withoutOptions(message ?? '').replace(request, ' in $1')) }
+  }
   if (errorName !== null) return { name: nameOf(errorName), message: message ?? '' }
   const manner = withoutWorker(withoutOptions(message ?? ''))
   const name = kind.endsWith('out-of-memory') ? 'Out of memory' : null
   if (manner === '') return { name: null, message: name ?? crashKindOf(kind).label }
   return { name, message: name === null ? capitalised(manner) : manner }
-}
-
-/** `text`: of a hang @returns with the request as people write it */
-function unquoted (text: string): string {
-  return text.replace(/ in "((?:[^"\\]|\\.)*)"/, ' in $1')
 }
 
 /** @returns what happened to a worker, where somebody knows already to which: `exited with code 1` */

@@ -1,10 +1,10 @@
+import { causeText } from '../../public/cause-words.ts'
 import { formatPercent, formatRate } from '../../public/format.ts'
 import { readVitals } from '../vitals/api.ts'
 import { runsProgram } from './overview.ts'
 import { readOr } from './read-or.ts'
 import type { Deck as WholeDeck } from '../deck.ts'
 import type { DeckEvent } from '../events/stream.ts'
-import type { Tone } from '../events/kinds.ts'
 
 /**
  * The last hours as a strip of load and of what happened, above the pages of an app: a press chooses a time, which goes
@@ -28,18 +28,16 @@ const AROUND = 4
 const MAX_EVENTS = 300
 
 /** What is marked, the worst first. */
-const MARKS: Readonly<Record<string, { tone: Tone, one: string, many: string }>> = Object.freeze({
-  'worker.restarted': { tone: 'idle', one: 'unplanned restart', many: 'unplanned restarts' },
-  'rollout.failed': { tone: 'idle', one: 'failed rollout', many: 'failed rollouts' },
-  'rollout.rolled-back': { tone: 'idle', one: 'rollout rolled back', many: 'rollouts rolled back' },
-  'job.failed': { tone: 'idle', one: 'failed job', many: 'failed jobs' },
-  'route.slowed': { tone: 'idle', one: 'slow spell', many: 'slow spells' },
-  'master.started': { tone: 'info', one: 'start of the master', many: 'starts of the master' },
-  'rollout.succeeded': { tone: 'info', one: 'rollout', many: 'rollouts' }
+const MARKS: Readonly<Record<string, (event: DeckEvent) => string>> = Object.freeze({
+  'worker.restarted': ({ cause }) => cause === 'hung' ? 'hang' : causeText(cause ?? 'restart'),
+  'rollout.failed': (event) => `${rolloutName(event)} failed`,
+  'rollout.rolled-back': (event) => `${rolloutName(event)} rolled back`,
+  'job.failed': () => 'failed job',
+  'route.slowed': () => 'slow spell',
+  'master.started': () => 'master start',
+  'rollout.succeeded': rolloutName
 })
-/** Why a worker was replaced, in a word; a worker that ended for another cause is restarted. */
-const ENDS: Readonly<Record<string, string>> = Object.freeze({ hung: 'hang', crash: 'crash',
-  'boot-failure': 'failed start', 'out-of-memory': 'out of memory', 'memory-limit': 'memory limit', killed: 'kill' })
+const ORDINARY: readonly string[] = ['master.started', 'rollout.succeeded']
 /** Pages that show a chosen time, and those of which the charts do. */
 const PAGES_OF_TIME = /^\/(?:history|logs|routes?|profiles)$/
 const CHARTS_OF_TIME = /^\/(?:$|workers\/)/
@@ -145,18 +143,14 @@ function markOf (events: DeckEvent[], slowNow: DeckEvent | undefined) {
   if (slowNow && events.includes(slowNow)) return { rank: -1, tone: 'warn' as const, label: 'slow now' }
   const rank = Object.keys(MARKS).findIndex((type) => events.some((event) => event.type === type))
   if (rank < 0) return null
-  const [type, { tone }] = Object.entries(MARKS)[rank]
-  const names = Object.entries(Object.groupBy(events.filter((event) => event.type === type), nameOf))
-  return { rank, tone,
-    label: names.map(([name, named = []]) => named.length > 1 ? `${name} ×${named.length}` : name).join(', ') }
+  const type = Object.keys(MARKS)[rank]
+  return { rank, tone: ORDINARY.includes(type) ? 'info' as const : 'idle' as const,
+    label: marksText(events.filter((event) => event.type === type)) }
 }
 
-function nameOf ({ type, cause, detail }: DeckEvent): string {
-  if (type === 'worker.restarted') return ENDS[String(cause)] ?? 'restart'
-  if (!type.startsWith('rollout.')) return MARKS[type].one
+function rolloutName ({ detail }: DeckEvent): string {
   const { kind, to } = detail ?? {}
-  const what = kind === 'restart' || !to ? 'restart' : `${kind} ${to}`
-  return type === 'rollout.succeeded' ? what : `${what} ${type === 'rollout.failed' ? 'failed' : 'rolled back'}`
+  return kind === 'restart' || !to ? 'restart' : `${kind} ${to}`
 }
 
 /** Above the marks, the worst first, as far as there is room for them. */
@@ -183,11 +177,13 @@ function loadText (value: number | null, isProgram: boolean): string {
   return isProgram ? `${formatPercent(value)} CPU` : `${formatRate(value)} requests/s`
 }
 
+/** @returns `hang, crash ×2, deploy r6` */
 function marksText (events: DeckEvent[]): string {
-  return Object.entries(MARKS).flatMap(([type, { one, many }]) => {
-    const number = events.filter((event) => event.type === type).length
-    return number === 0 ? [] : [number === 1 ? `1 ${one}` : `${number} ${many}`]
-  }).join(', ')
+  const names = Object.entries(MARKS).flatMap(([type, nameOf]) =>
+    events.filter((event) => event.type === type).map(nameOf)
+  )
+  return Array.from(Map.groupBy(names, (name) => name),
+    ([name, { length }]) => length > 1 ? `${name} ×${length}` : name).join(', ')
 }
 
 /** Null: it is not known any more */

@@ -110,7 +110,7 @@ function createNotes (place?: (html: string) => string) {
 }
 
 const helpers = Object.freeze({
-  f: { withoutOptions, ago: formatAgo, capitalised, cause: causeText, exact: formatExactDuration, bytes: formatBytes,
+  f: { ago: formatAgo, capitalised, withoutOptions, cause: causeText, exact: formatExactDuration, bytes: formatBytes,
     commit: formatCommit, dispatch: formatDispatch, limits: formatLimits, node: formatNode, number: formatCount,
     percent: formatPercent, rate: formatRate, latency: formatLatency },
   count,

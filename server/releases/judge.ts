@@ -106,7 +106,7 @@ function addUp (sum: { requests: number, failed: number }, workers: Set<number>,
 function figuresOf (workers: number, { requests, failed }: { requests: number, failed: number },
   warm: Float64Array): Figures
 {
-  return { workers, requests, errorRate: requests === 0 ? null : failed / requests,
+  return { workers, requests, errorRate: requests === 0 ? null : failed / requests, p50Ms: roundMs(quantile(warm, 0.5)),
     p99Ms: roundMs(quantile(warm, 0.99)) }
 }
 

@@ -1,7 +1,6 @@
 import { capitalised, formatExactDuration, withoutOptions } from '../../public/format.ts'
 import { kindOf } from '../events/kinds.ts'
 import type { RolloutView } from '../lifecycle/rollout/record.ts'
-import type { Moment } from '../lifecycle/state.ts'
 
 /** What happened in a rollout, as a whole and in each slot. */
 type Step = RolloutView['steps'][number]
@@ -41,12 +40,12 @@ export function stillSpansOf ({ timeline }: RolloutView, axis: Axis): Span[] {
   return spans
 }
 
-/** @returns what happened to it as a whole, oldest first; its start and end, if nothing else was kept */
+/** @returns what happened to it as a whole, oldest first */
 export function momentsOf (rollout: RolloutView, still: Span[]) {
   const startMs = Date.parse(rollout.startedAt)
   /** Why it failed is said when it does, and again at its end. */
   const told: string[] = []
-  return (rollout.timeline ?? endsOf(rollout)).map(({ at, type, actor, message, passed }, index) => {
+  return (rollout.timeline ?? []).map(({ at, type, actor, message, passed }, index) => {
     const isKnown = type === 'rollout.step' || message === null || told.some((text) => text.startsWith(message)) ||
       message === labelAndActor(type, actor)
     if (message !== null) told.push(message)
@@ -70,13 +69,6 @@ export function momentsOf (rollout: RolloutView, still: Span[]) {
 /** @returns what both already say: `paused by ada` */
 function labelAndActor (type: string, actor: string | null): string {
   return `${type.slice('rollout.'.length)} by ${actor}`
-}
-
-function endsOf ({ startedAt, finishedAt, state, actor, note, reason }: RolloutView): Moment[] {
-  const began = { at: startedAt, type: 'rollout.started', actor, message: note, passed: null }
-  return finishedAt === null
-    ? [began]
-    : [began, { at: finishedAt, type: `rollout.${state}`, actor: null, message: reason, passed: null }]
 }
 
 function toneOfVerdict (passed: boolean | null) {

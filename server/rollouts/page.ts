@@ -59,6 +59,8 @@ function storyOf (rollout: RolloutView,
     usual: ReturnType<typeof usualOf>, now: number, isRunning: boolean, isProgram: boolean })
 {
   const axis = axisOf(rollout, { now, isRunning })
+  // A canary has a time of its own, which the others need not have had.
+  const isUsual = rollout.steps.every(({ isCanary }) => !isCanary)
   const still = stillSpansOf(rollout, axis)
   const moments = momentsOf(rollout, still)
   return { rollout: isRunning ? toRollout(rollout, { history, isProgram }) : { ...toRollout(rollout), controls: [] },
@@ -66,7 +68,7 @@ function storyOf (rollout: RolloutView,
     build: readOr(() => buildsIn(deck.jobs), []).find((build) => build.rollout === rollout.id) ?? null,
     compareUrl: rollout.to !== null && rollout.from !== rollout.to
       ? `/releases/${rollout.to}/compare?from=${rollout.from}`
-      : null, took: { ms: isRunning ? null : endMs(rollout), usual },
+      : null, took: { ms: isRunning ? null : endMs(rollout), usual: isUsual ? usual : null },
     stillAs: Array.from(new Set(still.map(({ state }) => state))).sort().reverse().join(' or '),
     pausedMs: still.reduce((sum, span) => sum + span.endMs - span.startMs, 0), axis, moments,
     slots: slotsOf(rollout, { axis, still }), graphs: graphsOf(rollout, { axis, still, isProgram }) }

@@ -25,8 +25,7 @@ test('load and what happened stand above the pages of an app, and a time that is
 
   const now = (await visit('/crashes?state=all')).text
   assert.match(now, /aria-label="\d\d:\d\d:\d\d UTC, 1\/s requests|aria-label="[^"]*requests\/s/)
-  assert.match(now,
-    /href="\/crashes\?state=all&amp;since=[^"]*&amp;until=[^"]*" aria-label="[^"]*1 unplanned restart, 1 rollout"/)
+  assert.match(now, /href="\/crashes\?state=all&amp;since=[^"]*&amp;until=[^"]*" aria-label="[^"]*crash, deploy r7"/)
   assert.match(now, /class="mark tone-idle"/)
   assert.match(now, /<text class="tone-idle[^>]*>crash<\/text>/)
   const [, ofLabel] = /<a href="([^"]+)"[^>]*><text class="tone-idle[^>]*>crash</.exec(now) ?? []
@@ -39,7 +38,7 @@ test('load and what happened stand above the pages of an app, and a time that is
   const query = new RegExp(`\\?${new URLSearchParams(span)}`.replaceAll('.', '\\.').replace('&', '&amp;'))
   for (const page of ['/', '/deploys', '/history', '/logs', '/routes'])
     assert.match(then, new RegExp(`href="${page}${query.source}" data-of-time`), page)
-  assert.match(then, /r7<\/a> ran · 1 unplanned restart, 1 rollout · <span class="muted">this page shows now/)
+  assert.match(then, /r7<\/a> ran · crash, deploy r7 · <span class="muted">this page shows now/)
   assert.match(then, /href="\/crashes\?state=all">Back to now/)
   const overview = (await visit(`/?${span}`)).text
   assert.match(overview, /Back to now/)
@@ -88,15 +87,15 @@ test('a mark names its cause, and only what goes on now is a warning', async (t)
   assert.deepEqual(await seen(), ['idle: deploy r8 rolled back'])
   for (const cause of ['crash', 'hung', 'crash', 'killed'])
     deck.events.publish({ type: 'worker.restarted', cause, slot: 1 })
-  assert.deepEqual(await seen(), ['idle: kill, crash ×2, hang'])
+  assert.deepEqual(await seen(), ['idle: killed from outside, crash ×2, hang'])
   deck.events.publish({ type: 'route.slowed', message: 'GET / is slow', detail: { route: 'GET /' } })
   assert.deepEqual(await seen(), ['warn: slow now'])
   assert.deepEqual(await seen(`?since=${iso(clock.now() - HOUR_MS)}&until=${iso(clock.now())}`), [
-    'idle: kill, crash ×2, hang'
+    'idle: killed from outside, crash ×2, hang'
   ])
   deck.events.publish({ type: 'route.recovered', message: 'GET / is as fast as usual again',
     detail: { route: 'GET /' } })
-  assert.deepEqual(await seen(), ['idle: kill, crash ×2, hang'])
+  assert.deepEqual(await seen(), ['idle: killed from outside, crash ×2, hang'])
 })
 
 test('the strip is loaded anew by itself, for the page that it stands on', async (t) => {

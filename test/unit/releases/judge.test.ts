@@ -129,6 +129,7 @@ test('a judge adds up what each side has reported since the comparison began; wh
     workers: 1,
     requests: 100,
     errorRate: 0.4,
+    p50Ms: null,
     p99Ms: null
   }, 250, 3, 0.04])
   assert.deepEqual([verdict.passed, verdict.isFinal, verdict.at], [false, true, '1970-01-01T00:00:00.000Z'])
