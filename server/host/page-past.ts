@@ -1,10 +1,19 @@
+import { capitalised } from '../../public/format.ts'
+import { WITHOUT_WORKERS } from '../config/app-states.ts'
 import { headlineOf } from '../crashes/page-kinds.ts'
 import { firstLine, readable } from '../dashboard/readable-text.ts'
 import { toShownEvent } from '../events/page-shown-event.ts'
-import type { Apps } from './api-apps.ts'
+import { whyNotRunning, type Apps, type AppView } from './api-apps.ts'
 
 const TITLE_CHARS = 160
 const SHOWN = 12
+
+/** Why the app does not run, for its page and for the page that waits for it. */
+export function absentModel (app: AppView) {
+  const { name, state, reason, nextTryAt } = app
+  return { title: whyNotRunning(app), message: capitalised(reason ?? '', name), nextTryAt, section: 'apps',
+    tone: WITHOUT_WORKERS[state].tone }
+}
 
 /** What the page of an app that does not run shows of it, beside why it does not. */
 export function pastModel ({ events, crashes, lines }: ReturnType<Apps['left']>) {
