@@ -10,9 +10,11 @@ const SHOWN = 12
 
 /** Why the app does not run, for its page and for the page that waits for it. */
 export function absentModel (app: AppView) {
-  const { name, state, reason, nextTryAt } = app
-  return { title: whyNotRunning(app), message: capitalised(reason ?? '', name), nextTryAt, section: 'apps',
-    tone: WITHOUT_WORKERS[state].tone }
+  const { name, state, nextTryAt } = app
+  const reason = app.reason ?? ''
+  // The name of an option keeps its letters, too.
+  const message = /^[\w.]+: /.test(reason) ? reason : capitalised(reason, name)
+  return { title: whyNotRunning(app), message, nextTryAt, section: 'apps', tone: WITHOUT_WORKERS[state].tone }
 }
 
 /** What the page of an app that does not run shows of it, beside why it does not. */

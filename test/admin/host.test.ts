@@ -216,5 +216,7 @@ test('the page of an app that does not run says what it has left: open crashes, 
   assert.match(text,
     /tone-bad[^]*<h1>shop has failed[^]*No entry &lt;b&gt;[^]*Next try [^]*in 28 s[^]*TypeError: no &lt;total&gt;[^]*3 times[^]*listening[^]*Error: &lt;x&gt;[^]*[Ww]orker 3 died/)
   assert.match(text, /<a href="\/" aria-current="page">Apps/)
+  host.apps.closeApp('shop', { state: 'failed', reason: 'workers: expected an integer' })
+  assert.match((await host.visit('/apps/shop/')).text, />workers: expected/)
   assert.doesNotMatch(text, /<x>|\u202e|read by ada/)
 })
