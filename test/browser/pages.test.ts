@@ -85,6 +85,17 @@ test('on a narrow screen what scrolls sideways fades at its end, and figures and
     const strip = page.locator('.strip', { has: page.locator('.tone-bad:visible') })
     assert.ok(await heightOf(strip) < 30, `${place} shows the run that failed, in one line`)
   }
+  deck.configure({ wanted: { 'rollout.minReadyMs': 7000 }, actor: 'ben' })
+  await page.goto(`${dashboard.url}/settings`)
+  const setting = page.locator('#setting-rollout-minReadyMs')
+  const middleOf = async (part: Locator) => {
+    const { y = 0, height = 0 } = await part.boundingBox() ?? {}
+    return y + height / 2
+  }
+  const [mark, change] = [setting.getByText('changed', { exact: true }),
+    setting.getByRole('button', { name: 'Change rollout' })]
+  assert.ok(Math.abs(await middleOf(mark) - await middleOf(change)) < 4, 'what changes a value stands beside it')
+  assert.ok(await setting.locator('.setting-short').evaluate((text) => text.scrollWidth <= text.clientWidth))
   await page.goto(`${dashboard.url}/fleet/members/web-2`)
   assert.match(await page.locator('.fleet-inside tbody tr').first().innerText(), /#1\nr1\n\d/, 'release and uptime')
 
