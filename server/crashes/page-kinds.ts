@@ -1,4 +1,5 @@
 import { capitalised } from '../../public/format.ts'
+import { firstLine } from '../dashboard/readable-text.ts'
 import type { CrashRecord } from '../../db/crashes.ts'
 
 /** Names of crashes, for people. */
@@ -57,6 +58,12 @@ export function headlineOf (
   // A signal ends a process that lacks memory, which its kind says already.
   const isInKind = manner === '' || kind.endsWith('out-of-memory')
   return { name: null, message: isInKind ? crashKindOf(kind).label : capitalised(manner) }
+}
+
+/** The same on one line. */
+export function titleOf (group: Parameters<typeof headlineOf>[0], maxChars: number): string {
+  const { name, message } = headlineOf(group)
+  return firstLine(name === null ? message : `${name}: ${message}`, maxChars)
 }
 
 /** @returns what happened to a worker, where somebody knows already to which: `exited with code 1` */
