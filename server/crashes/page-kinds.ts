@@ -60,7 +60,7 @@ export function headlineOf (
   return { name: null, message: isInKind ? crashKindOf(kind).label : capitalised(manner) }
 }
 
-/** The same on one line. */
+/** What `headlineOf` says, on one line. */
 export function titleOf (group: Parameters<typeof headlineOf>[0], maxChars: number): string {
   const { name, message } = headlineOf(group)
   return firstLine(name === null ? message : `${name}: ${message}`, maxChars)
