@@ -3,12 +3,13 @@
  * agree.
  */
 
-/** @returns two units at most: `12 s`, `3 min 12 s`, `2 h 05 min`, `3 d 04 h` */
+/** @returns two units at most, of ten days and more one: `12 s`, `3 min 12 s`, `2 h 05 min`, `3 d 04 h`, `84 d` */
 export function formatDuration (ms: number | null | undefined): string {
   if (ms === null || ms === undefined || !Number.isFinite(ms)) return '–'
   if (ms < 0) return '0 s'
   const seconds = Math.floor(ms / 1000)
   const [minutes, hours, days] = [Math.floor(seconds / 60), Math.floor(seconds / 3600), Math.floor(seconds / 86400)]
+  if (days >= 10) return `${days} d`
   if (days > 0) return `${days} d ${padNumber(hours % 24)} h`
   if (hours > 0) return `${hours} h ${padNumber(minutes % 60)} min`
   if (minutes > 0) return `${minutes} min ${padNumber(seconds % 60)} s`

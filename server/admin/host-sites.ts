@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events'
-import { findApp, findName, notRunning, whyNotRunning, type Apps, type OpenedApp } from '../host/api-apps.ts'
+import { findApp, findName, notRunning, type Apps, type OpenedApp } from '../host/api-apps.ts'
 import { roleAllows, visibleNames, type Auth } from '../api/roles.ts'
 import { createSchemaPool } from '../api/schema-pool.ts'
 import { appRows } from '../host/page-apps.ts'
-import { pastModel } from '../host/page-past.ts'
+import { absentModel, pastModel } from '../host/page-past.ts'
 import { isVisit } from '../dashboard/page-router.ts'
 import { DeckError } from '../errors.ts'
 import { sendProblem } from '../problem.ts'
@@ -155,8 +155,8 @@ export function createHostSites (
   function offerOf (error: unknown, auth: Auth) {
     if (!(error instanceof DeckError) || error.code !== 'app-not-running') return {}
     const app = findApp(apps, error.details.app, auth)
-    if (CHANGING.has(app.state)) return { ...whyNotRunning(app), refreshS: LOOK_AGAIN_S }
-    return { ...whyNotRunning(app), past: pastModel(apps.left(app.name)),
+    if (CHANGING.has(app.state)) return { ...absentModel(app), refreshS: LOOK_AGAIN_S }
+    return { ...absentModel(app), past: pastModel(apps.left(app.name)),
       starts: auth.via === 'session' && roleAllows(auth.role, 'operator') ? app.name : null }
   }
 

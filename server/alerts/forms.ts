@@ -54,5 +54,6 @@ function richText (run: { text: string } & Record<string, string | boolean>) {
 }
 
 export function mailBody ({ title, text, facts, url, at }: Wording) {
-  return { subject: title, text: [text, '', ...facts, `At ${at}`, ...(url ? ['', url] : [])].join('\n') }
+  const when = `At ${at.slice(0, 19).replace('T', ' ')} UTC`
+  return { subject: title, text: [text, '', ...facts, when, ...(url ? ['', url] : [])].join('\n') }
 }

@@ -1,4 +1,5 @@
 import { capitalised, withoutOptions } from '../../public/format.ts'
+import { firstLine } from '../dashboard/readable-text.ts'
 import type { CrashRecord } from '../../db/crashes.ts'
 
 /** Names of crashes, for people. */
@@ -37,9 +38,12 @@ export function crashKindOf (kind: string) {
   return KINDS.get(kind) ?? { label: kind, noStack: 'There is no stack.' }
 }
 
-export function crashLabels ({ kind, cause }: { kind: string, cause: string }): string[] {
+/** @returns what the headline does not say */
+export function crashLabels (group: Parameters<typeof headlineOf>[0] & { cause: string }): string[] {
+  const { kind, cause } = group
+  const { label } = crashKindOf(kind)
   const isBootOfAnotherKind = cause === 'boot-failure' && kind !== 'boot-failure'
-  return [crashKindOf(kind).label, ...(isBootOfAnotherKind ? ['While starting'] : [])]
+  return [...(headlineOf(group).message === label ? [] : [label]), ...(isBootOfAnotherKind ? ['While starting'] : [])]
 }
 
 /**
@@ -55,9 +59,15 @@ export function headlineOf (
   }
   if (errorName !== null) return { name: nameOf(errorName), message: message ?? '' }
   const manner = withoutWorker(withoutOptions(message ?? ''))
-  const name = kind.endsWith('out-of-memory') ? 'Out of memory' : null
-  if (manner === '') return { name: null, message: name ?? crashKindOf(kind).label }
-  return { name, message: name === null ? capitalised(manner) : manner }
+  // A signal ends a process that lacks memory, which its kind says already.
+  const isInKind = manner === '' || kind.endsWith('out-of-memory')
+  return { name: null, message: isInKind ? crashKindOf(kind).label : capitalised(manner) }
+}
+
+/** What `headlineOf` says, on one line. */
+export function titleOf (group: Parameters<typeof headlineOf>[0], maxChars: number): string {
+  const { name, message } = headlineOf(group)
+  return firstLine(name === null ? message : `${name}: ${message}`, maxChars)
 }
 
 /** @returns what happened to a worker, where somebody knows already to which: `exited with code 1` */

@@ -3,7 +3,7 @@ import { PLACES, type Place } from '../../public/places.ts'
 import { lastRollout } from '../rollouts/api.ts'
 import { rolloutTitle } from '../words/health.ts'
 import { manualPages } from '../manual.ts'
-import { headlineOf } from '../crashes/page-kinds.ts'
+import { titleOf } from '../crashes/page-kinds.ts'
 import { blockedReason } from './overview.ts'
 import { readOr } from './read-or.ts'
 import { firstLine } from './readable-text.ts'
@@ -124,9 +124,7 @@ function toWorker ({ id, slot, pid, state, crashLooping }: WorkerRow): Item {
 }
 
 function toCrash (group: ReturnType<Deck['crashes']['page']>['items'][number]): Item {
-  const { name, message } = headlineOf(group)
-  return { group: 'Open crash', icon: 'circle-alert',
-    label: firstLine([name, message].filter(Boolean).join(': '), MAX_LABEL_CHARS), hint: `${group.count} ×`,
+  return { group: 'Open crash', icon: 'circle-alert', label: titleOf(group, MAX_LABEL_CHARS), hint: `${group.count} ×`,
     href: `/crashes/${group.id}` }
 }
 

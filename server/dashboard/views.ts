@@ -6,7 +6,7 @@ import { causeText } from '../../public/cause-words.ts'
 import { htmlWithBase } from '../api/base-path.ts'
 import { callOf, onMember, operationsByName } from '../api/form.ts'
 import { heldText } from '../system/built.ts'
-import { count } from '../words/health.ts'
+import { count, listText } from '../words/health.ts'
 import { ASSETS_VERSION, assetUrl } from './assets.ts'
 import { hashOf, htmlOf, moving, rowOf, toFragment, type Fragment } from './fragment.ts'
 import { NO_FRAME } from './frame.ts'
@@ -112,7 +112,7 @@ function createNotes (place?: (html: string) => string) {
 const helpers = Object.freeze({
   f: { ago: formatAgo, capitalised, withoutOptions, cause: causeText, exact: formatExactDuration, bytes: formatBytes,
     commit: formatCommit, dispatch: formatDispatch, limits: formatLimits, node: formatNode, number: formatCount,
-    percent: formatPercent, rate: formatRate, latency: formatLatency },
+    percent: formatPercent, rate: formatRate, latency: formatLatency, list: listText },
   count,
   asset: assetUrl,
   icon,

@@ -166,7 +166,7 @@ function withLink (row: Row): Row & { url?: string } {
 /** Null: what was there then would still be kept */
 function tooOldText ({ until }: { until?: string | number }, now: number, keptMs: number): string | null {
   if (until === undefined || new Date(until).getTime() > now - keptMs) return null
-  return `Events are kept for ${formatDuration(keptMs).replace(/^(\d+) d .*/, '$1 days')}; this time is longer ago.`
+  return `Events are kept for ${formatDuration(keptMs).replace(/^(\d+) d.*/, '$1 days')}; this time is longer ago.`
 }
 
 /** The newest event without each of the filters. */

@@ -81,7 +81,8 @@ const SENTENCES: Readonly<Record<string, (event: DeckEvent) => string>> = Object
 /** @returns for people. It may hold what an app threw, so it has to be escaped */
 export function sentenceOf (event: DeckEvent): string {
   const sentence = Object.hasOwn(SENTENCES, event.type) ? SENTENCES[event.type](event) : event.message
-  return capitalised(sentence || kindOf(event).label)
+  const { member, app } = event.detail ?? {}
+  return capitalised(sentence || kindOf(event).label, String(member ?? app ?? ''))
 }
 
 function who ({ worker, slot }: DeckEvent) {

@@ -218,15 +218,16 @@ const WORDS: Readonly<Record<AppView['state'], string>> = Object.freeze({ waitin
   running: 'is starting', stopping: 'is stopping', stopped: 'is stopped', failed: 'has failed' })
 
 /** @returns what becomes of a request for it while it does not run */
-export function notRunning ({ name, state, reason }: AppView): DeckError {
+export function notRunning (app: AppView): DeckError {
+  const { name, state, reason } = app
   const rest = state === 'stopped' || state === 'failed' ? `: POST /api/v1/apps/${name}/start starts it` : ''
-  return new DeckError('app-not-running', `${name} ${WORDS[state]}${reason ? ` (${reason})` : ''}${rest}`, {
+  return new DeckError('app-not-running', `${whyNotRunning(app)}${reason ? ` (${reason})` : ''}${rest}`, {
     details: { app: name, state }
   })
 }
 
-export function whyNotRunning ({ name, state, reason }: AppView) {
-  return { title: `${name} ${WORDS[state]}`, message: reason ?? '' }
+export function whyNotRunning ({ name, state }: AppView): string {
+  return `${name} ${WORDS[state]}`
 }
 
 /**

@@ -50,7 +50,7 @@ export async function appLines (apps: LoggedApps, { app, ...query }: Wanted,
   const names = app?.map((name) => findName(apps, name, person)) ?? runningNames(apps, person)
   return await joinLines('app', names, query, async (name, wanted) => {
     const opened = apps.opened(name)
-    if (!opened) throw new DeckError('app-not-running', whyNotRunning(apps.view(name)).title)
+    if (!opened) throw new DeckError('app-not-running', whyNotRunning(apps.view(name)))
     return await opened.run(() => findLines(opened.deck, wanted))
   })
 }

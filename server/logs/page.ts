@@ -123,11 +123,11 @@ export function withListsJoined (given: URLSearchParams) {
   return params
 }
 
-/** @returns the levels as filters; `count`: of the lines that are shown */
+/** @returns the levels as filters, those without lines last; `count`: of the lines that are shown */
 export function levelsOf (chosen: readonly string[] | undefined, lines: readonly { level: string }[]) {
   return LEVELS.map((value) => ({ value, ...LEVEL_NAMES[value], isChosen: chosen?.includes(value) ?? false,
     count: lines.filter(({ level }) => level === value).length })
-  )
+  ).sort((one, other) => Number(one.count === 0) - Number(other.count === 0))
 }
 
 export function viewOf ({ around, until, cursor }: Pick<Query, 'around' | 'until' | 'cursor'>): View {

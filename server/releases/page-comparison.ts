@@ -3,8 +3,7 @@ import { formatBytes, formatCommit, formatLatency, formatPercent, formatRate,
   formatUnsure } from '../../public/format.ts'
 import { changedParts, type Changed } from '../config/changed-parts.ts'
 import { compareReleases, type Comparison } from './api-comparison.ts'
-import { crashLabels, headlineOf } from '../crashes/page-kinds.ts'
-import { firstLine } from '../dashboard/readable-text.ts'
+import { crashLabels, titleOf } from '../crashes/page-kinds.ts'
 import type { Powers } from '../dashboard/powers.ts'
 import type { KeptRelease } from '../api/shapes.ts'
 
@@ -77,11 +76,10 @@ export function crashesOn ({ crashes }: Pick<import('../deck.ts').Deck, 'crashes
   title: string, labels: string[], lastSeenAt: string, isOpen: boolean }[] | null
 {
   return attempt(() =>
-    crashes.page({ release, limit: SHOWN_CRASHES }).items.map((group) => {
-      const { name, message } = headlineOf(group)
-      return { id: group.id, title: firstLine([name, message].filter(Boolean).join(': '), TITLE_CHARS),
-        labels: crashLabels(group), lastSeenAt: group.lastSeenAt, isOpen: group.state === 'open' }
-    })
+    crashes.page({ release, limit: SHOWN_CRASHES }).items.map((group) => ({ id: group.id,
+      title: titleOf(group, TITLE_CHARS), labels: crashLabels(group), lastSeenAt: group.lastSeenAt,
+      isOpen: group.state === 'open' })
+    )
   )
 }
 

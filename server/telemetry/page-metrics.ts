@@ -20,13 +20,14 @@ const FIELDS = z.object({ q: z.string().max(100).optional().describe('at most 10
 export function metricsModel ({ deck, params, now: clock }: Asked) {
   const now = clock()
   const { times, releases, metrics } = deck.metricHistory.list()
-  const blank = { now, box: SPARK_BOX, releases: [...new Set(releases)].filter((id) => id !== null).toReversed(),
+  const spanMs = Math.max(60_000, now - (times[0] ?? now))
+  const blank = { now, since: new Date(now - spanMs).toISOString(), box: SPARK_BOX,
+    releases: [...new Set(releases)].filter((id) => id !== null).toReversed(),
     types: [...new Set(metrics.map(({ type }) => type))].sort(), isEmpty: metrics.length === 0 }
   try {
     const { texts } = parseFields(FIELDS, params)
     const { q = '', type, release } = texts
     const kept = times.map((at, index) => release === undefined || releases[index] === release ? at : null)
-    const spanMs = Math.max(60_000, now - (times[0] ?? now))
     const found = metrics.filter((metric) =>
       (type === undefined || metric.type === type) &&
       `${metric.name} ${metric.help}`.toLowerCase().includes(q.toLowerCase())

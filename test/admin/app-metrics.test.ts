@@ -17,7 +17,8 @@ test('what the app counts itself is drawn by name, type and release, and is no p
   const all = (await admin.visit('/app-metrics')).text
   assert.match(all,
     /orders_seconds[^]*how long &lt;b&gt;orders[^]*p99, kind &lt;i&gt;[^]*500 ms[^]*process_cpu_seconds_total/)
-  assert.match(all, /class="spark-deploy"/)
+  assert.match(all,
+    /class="spark-ends"><time[^>]*datetime="2025-12-31T23:59:00[^]*>now<[^]*>last<[^]*>max<[^]*class="spark-deploy"/)
   const old = (await admin.visit('/app-metrics?q=orders&type=histogram&release=r1')).text
   assert.match(old, /<strong>250 ms<\/strong>/)
   assert.doesNotMatch(old, /process_cpu/)

@@ -205,7 +205,7 @@ function connect (t: TestContext, host: HostAdmin, base: string, token: string =
 
 test('the page of an app that does not run says what it has left: open crashes, its last lines and what happened', async (t) => {
   const host = await startHostAdmin(t)
-  host.apps.closeApp('shop', { state: 'failed', reason: 'no entry <b>' })
+  host.apps.closeApp('shop', { state: 'failed', reason: 'no entry <b>', nextTryAt: '2026-01-01T00:00:28.000Z' })
   Object.assign(host.apps.lastWords, { lines: ['listening', 'Error: <x>\u202e'],
     events: [anEvent({ id: 7, type: 'worker.exited', cause: 'crash', message: 'worker 3 died' }),
       anEvent({ id: 6, type: 'access.used', message: 'read by ada' })],
@@ -214,6 +214,9 @@ test('the page of an app that does not run says what it has left: open crashes, 
   const { status, text } = await host.visit('/apps/shop/')
   assert.equal(status, 409)
   assert.match(text,
-    /no entry &lt;b&gt;[^]*TypeError: no &lt;total&gt;[^]*3 times[^]*listening[^]*Error: &lt;x&gt;[^]*[Ww]orker 3 died/)
+    /tone-bad[^]*<h1>shop has failed[^]*No entry &lt;b&gt;[^]*Next try [^]*in 28 s[^]*TypeError: no &lt;total&gt;[^]*3 times[^]*listening[^]*Error: &lt;x&gt;[^]*[Ww]orker 3 died/)
+  assert.match(text, /<a href="\/" aria-current="page">Apps/)
+  host.apps.closeApp('shop', { state: 'failed', reason: 'workers: expected an integer' })
+  assert.match((await host.visit('/apps/shop/')).text, />workers: expected/)
   assert.doesNotMatch(text, /<x>|\u202e|read by ada/)
 })

@@ -101,6 +101,9 @@ test('a worker that has ended shows its last 200 lines and the place where it th
   tell('worker.exited', 13, 22)
   tell('worker.forked', 14, 23)
   tell('worker.exited', 14, 25)
+  for (const worker of [15, 16, 17]) tell('worker.forked', worker, 26)
+  write('of one of three\n', 27)
+  for (const worker of [15, 16, 17]) tell('worker.exited', worker, 28)
 
   const { html } = await visit(admin, '/workers/12')
   assert.match(html, /Its last 200 lines/)
@@ -111,6 +114,8 @@ test('a worker that has ended shows its last 200 lines and the place where it th
     /href="\/crashes\/1\?crash=1">Thrown in <span class="mono"><bdi>sum<\/bdi><\/span> at <span class="mono"><bdi>src\/shop\.js:12:34</)
   assert.match(html, /Worker 13<\/a> replaced it at once/)
   assert.match((await visit(admin, '/workers/13')).html, /Its only line[^]*of the next one/)
+  assert.match((await visit(admin, '/workers/15')).html,
+    /Workers 1[67] and 1[67] wrote to the log of slot 1 at the same/)
   assert.match((await visit(admin, '/workers/14')).html, /It wrote nothing to stdout and stderr/)
   assert.match((await visit(admin, '/workers/11')).html, /Its output is no longer kept, or it wrote none/)
 })

@@ -10,7 +10,7 @@ import { aMember, createFakeFleet } from '../support/fake-fleet.ts'
 import { markPage, startDashboard, visit } from '../support/dashboard.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 
 const browser = useBrowser()
 
@@ -69,14 +69,33 @@ test('on a narrow screen what scrolls sideways fades at its end, and figures and
   Object.assign(deck.metricsOfApp, { times: [Date.now() - 15_000, Date.now()], releases: ['r1', 'r1'],
     metrics: [{ name: 'carts', help: '', type: 'gauge',
       series: [{ labels: {}, lines: [{ label: '', values: [1, 2] }] }] }] })
-  await deck.jobs.runNow('nightly', { actor: 'ada' })
-  await deck.jobs.commands[0].finish()
+  for (const code of [1, ...Array.from({ length: 19 }, () => 0)]) {
+    await deck.jobs.runNow('nightly', { actor: 'ada' })
+    await deck.jobs.commands.at(-1)?.finish({ code })
+  }
 
   const page = await dashboard.visit('/app-metrics', { width: 390 })
   const widthOf = async (selector: string) => Number((await page.locator(selector).first().boundingBox())?.width)
   assert.ok(await widthOf('.spark svg') > 250)
   await page.goto(`${dashboard.url}/jobs`)
-  assert.ok(Number((await page.locator('#job-runs tbody tr').boundingBox())?.height) < 45, 'a run has one line')
+  const heightOf = async (row: Locator) => Number((await row.first().boundingBox())?.height)
+  assert.ok(await heightOf(page.locator('#job-runs tbody tr')) < 45, 'a run has one line')
+  for (const place of ['/jobs', `/jobs/runs/${deck.jobs.runs('nightly', {}).items[0].id}`]) {
+    await page.goto(dashboard.url + place)
+    const strip = page.locator('.strip', { has: page.locator('.tone-bad:visible') })
+    assert.ok(await heightOf(strip) < 30, `${place} shows the run that failed, in one line`)
+  }
+  deck.configure({ wanted: { 'rollout.minReadyMs': 7000 }, actor: 'ben' })
+  await page.goto(`${dashboard.url}/settings`)
+  const setting = page.locator('#setting-rollout-minReadyMs')
+  const middleOf = async (part: Locator) => {
+    const { y = 0, height = 0 } = await part.boundingBox() ?? {}
+    return y + height / 2
+  }
+  const [mark, change] = [setting.getByText('changed', { exact: true }),
+    setting.getByRole('button', { name: 'Change rollout' })]
+  assert.ok(Math.abs(await middleOf(mark) - await middleOf(change)) < 4, 'what changes a value stands beside it')
+  assert.ok(await setting.locator('.setting-short').evaluate((text) => text.scrollWidth <= text.clientWidth))
   await page.goto(`${dashboard.url}/fleet/members/web-2`)
   assert.match(await page.locator('.fleet-inside tbody tr').first().innerText(), /#1\nr1\n\d/, 'release and uptime')
 

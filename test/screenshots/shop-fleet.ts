@@ -121,7 +121,7 @@ function eventsOf (history: Admin['history'], { rollout, at }: { rollout: FleetR
       message: `${SILENT} is silent: no report for 15 s. When last heard, it ran shop r6 (4 of 4 workers ready).`,
       detail: { member: SILENT } }),
     told(FOURTH, at(5 * HOUR_MS), { type: 'worker.exited', cause: 'crash', worker: 21, slot: 3, release: 'r4',
-      signal: 'SIGABRT', uptimeMs: 18 * HOUR_MS, message: 'worker 21 (slot 3) ran out of memory' })]
+      signal: 'SIGABRT', uptimeMs: 18 * HOUR_MS, message: 'worker 21 (slot 3) was ended by SIGABRT' })]
   const own = history.page({ limit: 60 }).items.filter(({ type }) => !type.startsWith('job.')).map((event) => ({
     member: OWN,
     event
@@ -174,7 +174,7 @@ function crashesOf (member: string, host: number): Partial<CrashGroup>[] {
       lastSeenAt: at(CRASHED_MS[1] / MINUTE_MS), firstRelease: 'r7', lastRelease: 'r7', isNewInRelease: true }]
   if (member === FOURTH)
     return [{ ...group, fingerprint: `v1:${'2'.repeat(32)}`, kind: 'heap-out-of-memory', errorName: null,
-      message: 'worker 21 (slot 3) ran out of memory', count: 1, firstSeenAt: at(300), lastSeenAt: at(300),
+      message: 'worker 21 (slot 3) was ended by SIGABRT', count: 1, firstSeenAt: at(300), lastSeenAt: at(300),
       firstRelease: 'r4', lastRelease: 'r4', isNewInRelease: false }]
   return []
 }

@@ -230,8 +230,11 @@ function planJobs ({ deck, history }: Admin, life: Life, { from, end }: { from: 
       detail: { job, command: null, dueAt: new Date(dueAt).toISOString() } })
     life.plan(dueAt + seconds * SECOND_MS, () => {
       deck.events.publish({ type: code === 0 ? 'job.succeeded' : 'job.failed', ...about, code,
-        message: code === 0 ? `${job} took ${durationText(seconds * SECOND_MS)}` : `${job} exited with code ${code}`,
-        detail: { job, run: id, durationMs: Math.round(seconds * SECOND_MS) } })
+        message: code === 0
+          ? `${job} took ${durationText(seconds * SECOND_MS)}`
+          : `${job} exited with code ${code} after ${durationText(seconds * SECOND_MS)}: ${
+            output.trimEnd().split('\n').at(-1)
+          }`, detail: { job, run: id, durationMs: Math.round(seconds * SECOND_MS) } })
       history.jobRuns.keepOutput(id, job, output)
     })
   }

@@ -65,6 +65,7 @@ test('a mail goes to all receivers, and no text of an app adds a header', async 
   assert.doesNotMatch(headers, /^Bcc:/im)
   assert.match(headers, /^Subject: shop Bcc: all@example\.com: New crash$/m)
   assert.match(headers, /^Auto-Submitted: auto-generated$/m)
+  assert.match(mails[0], /^At \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\r$/m)
   assert.match(mails[0], /https:\/\/deck\.example\.com\/history\/7/)
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import fc from '../../support/fast-check.ts'
 import { openHistory } from '../../../db/history.ts'
-import { crashUrlOf, headlineOf } from '../../../server/crashes/page-kinds.ts'
+import { crashLabels, crashUrlOf, headlineOf } from '../../../server/crashes/page-kinds.ts'
 import { crashModel, followCrash } from '../../../server/crashes/page-crash.ts'
 import { crashesModel } from '../../../server/crashes/page.ts'
 import { countOpen } from '../../../server/words/health.ts'
@@ -62,10 +62,13 @@ test('what ended without an error is told by its manner, not by the worker that 
     headlineOf({ kind: 'signal', errorName: null, message: null, ...fields })
   assert.deepEqual(told({ message: 'worker 12 (slot 2) was ended by SIGKILL' }), { name: null,
     message: 'Ended by SIGKILL' })
-  assert.deepEqual(told({ kind: 'heap-out-of-memory', message: 'worker 12 (slot 2) was ended by SIGABRT' }), {
-    name: 'Out of memory',
-    message: 'ended by SIGABRT'
-  })
+  const lacking = { kind: 'heap-out-of-memory', cause: 'boot-failure', errorName: null,
+    message: 'worker 12 (slot 2) was ended by SIGABRT' } as const
+  assert.deepEqual([told(lacking), crashLabels(lacking)], [{ name: null, message: 'Heap out of memory' }, [
+    'While starting'
+  ]])
+  assert.deepEqual(crashLabels({ ...lacking, errorName: 'MemoryError', message: null }), ['Heap out of memory',
+    'While starting'])
   assert.deepEqual(told({}), { name: null, message: 'Signal' })
   assert.deepEqual(told({ errorName: 'string', message: 'oops' }), { name: 'thrown string', message: 'oops' })
   const limit = '(option watchdog.timeoutMs: 10000)'

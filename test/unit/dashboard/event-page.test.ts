@@ -24,6 +24,8 @@ test('every event has a sentence, also one of a type that is not known here', ()
   const say = (fields: Parameters<typeof anEvent>[0]) => sentenceOf(anEvent(fields))
   assert.equal(say({ signal: 'SIGKILL', uptimeMs: 4200 }), 'Worker 7 (slot 1) was ended by SIGKILL after 4.2 s')
   assert.equal(say({ code: 1, message: 'boom' }), 'Boom')
+  assert.equal(say({ type: 'fleet.host-silent', message: 'web-5 is silent', detail: { member: 'web-5' } }),
+    'web-5 is silent')
   assert.equal(say({ type: 'rollout.failed', message: 'too slow', detail: aRollout() }),
     'Deploy of r2 failed: too slow')
   assert.equal(say({ type: 'rollout.started', detail: null, rollout: 3 }), 'Rollout 3 started')

@@ -9,6 +9,7 @@ import { levelOf } from '../../../public/log-levels.ts'
 import { createHits, createLineFilter, toPattern } from '../../../public/log-query.ts'
 import { formatCount } from '../../../public/format.ts'
 import { MAX_SHOWN_CHARS, markHits, shownLine, TONES } from '../../../public/log-text.ts'
+import { levelsOf } from '../../../server/logs/page.ts'
 import { formatPlaces, parsePlaces } from '../../../server/logs/api-lines.ts'
 import { fake } from '../../support/fake.ts'
 import { assertRetold } from '../../support/golden.ts'
@@ -267,3 +268,8 @@ function aTail () {
 function say (source: EventEmitter, text: string, lastEventId: string) {
   source.emit('message', { data: JSON.stringify({ slot: 1, stream: 'stdout', text }), lastEventId })
 }
+
+test('a level that the shown lines have stands before those that they have not', () => {
+  assert.deepEqual(levelsOf(undefined, [{ level: 'none' }, { level: 'warn' }]).map(({ value }) => value), ['warn',
+    'none', 'error', 'info', 'debug'])
+})
