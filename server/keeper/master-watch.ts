@@ -18,12 +18,14 @@ const CAPTURE_WITHIN_MS = 10_000
 /** The signal that asks for its stack also ends a call that waits in the kernel, so one beat proves nothing. */
 const PROVES = 2
 const PROVEN_WITHIN_MS = 3000
-const GIB = 1024 ** 3
+const MIB = 1024 ** 2
 /**
  * A host of sixty apps takes a third of it. The kernel may end others before a master that has grown, and a master
- * loses nothing when it is replaced.
+ * loses nothing when it is replaced. A quarter of it is enough for one whose pages are looked at, however small the
+ * machine.
  */
-const MAX_MEMORY_BYTES = Math.min(GIB, (process.constrainedMemory() || Infinity) / 2, os.totalmem() / 2)
+const MAX_MEMORY_BYTES = Math.max(256 * MIB,
+  Math.min(1024 * MIB, (process.constrainedMemory() || Infinity) / 2, os.totalmem() / 2))
 /** A flood of requests or a search of logs may take much for a moment. */
 const TOO_LARGE_BEATS = 30
 export type HangOptions = { afterMs: number, stack: 'on' | 'off' }
