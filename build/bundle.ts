@@ -166,7 +166,10 @@ function minified (name: string, source: string) {
   return code
 }
 
-/** What commands and masters begin with, by itself; those chunks read the others from the file that is held open. */
+/**
+ * The chunks with which commands and masters begin, as files of their own. Whatever else these chunks require comes from
+ * the file that is held open.
+ */
 function onDisk (chunks: Chunk[]): Chunk[] {
   const begins = chunks.filter(({ name = '' }) => NOT_HELD.includes(name)).map(({ fileName }) => fileName)
   const names = new Set(begins.flatMap((file) => [...importedBy(file, chunks)]))

@@ -6,7 +6,7 @@ import type { dropSite, loadSite } from './site-code.ts'
 
 /** People come back to a page that they have looked at. */
 const KEPT_MS = 60 * 60_000
-/** A minute: a script makes several calls, or a call each few minutes for years. */
+/** Of that time, a minute: a script makes several calls, or one call each few minutes for years. */
 const PART_FOR_CALLS = 1 / 60
 
 export type KeptSite = ReturnType<typeof createKeptSite>

@@ -88,8 +88,8 @@ async function lookAtApps (apps: readonly Followed[], all: readonly Followed[],
   if (views === null) return
   const byName = new Map(views.items.map((view) => [view.name, view]))
   const areReady = await Promise.all(apps.map((app) => lookAt(app, byName, { host, tell })))
-  // Each after the apps that it depends on, whoever's status came first. Meanwhile somebody may want to follow it no
-  // more.
+  // An app is told after those that it depends on, whichever status came first. Meanwhile somebody may no longer want to
+  // follow it.
   for (const [index, app] of apps.entries())
     if (areReady[index] && !isOver(app)) endWith(app, 'ready', app.reason, { tell })
   // Only now is it known what has become of those that they wait for.

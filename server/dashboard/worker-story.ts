@@ -46,10 +46,9 @@ export function followStory (history: History, worker: number,
 function readStory (history: History, worker: number, which: { slot?: number, at?: string }): Story {
   const until = which.at === undefined ? undefined : Date.parse(which.at) + 1
   const [forked = null] = history.page({ type: 'worker.forked', worker, until, limit: 1 }).items
-  const ends =
-    history.page({ type: 'worker.exited', worker, since: forked?.at, until: forked ? undefined : until,
-      limit: MAX_FORKS }).items
-  const exited = (forked ? ends.findLast(({ id }) => id > forked.id) : ends[0]) ?? null
+  const exited = forked
+    ? exitOf(history, forked)
+    : history.page({ type: 'worker.exited', worker, until, limit: 1 }).items[0] ?? null
   const slot = forked?.slot ?? exited?.slot ?? which.slot ?? undefined
   const endMs = exited === null ? null : Date.parse(exited.at)
   return { forked, exited: exited && toShownEvent(exited),
@@ -62,15 +61,15 @@ function readStory (history: History, worker: number, which: { slot?: number, at
       ? []
       : toLives(
         history.page({ type: ['worker.forked', 'worker.exited'], slot, until: endMs === null ? undefined : endMs + 1,
-          limit: MAX_SLOT_EVENTS }).items
-      ).map((life) => life.end ? life : { ...life, end: endOf(history, life) }) }
+          limit: MAX_SLOT_EVENTS }).items,
+        (fork) => exitOf(history, fork)
+      ) }
 }
 
-/** In a rollout the next worker of the slot begins before this one ends, and may have ended long after it. */
-function endOf (history: History, { worker, startedAt }: Life): ShownEvent | null {
-  const { items } = history.page({ type: 'worker.exited', worker, since: startedAt ?? undefined, limit: MAX_FORKS })
-  const end = items.at(-1)
-  return end ? toShownEvent(end) : null
+/** Finds how a worker ended. Null: it lives, or nobody knows */
+function exitOf (history: History, { id, worker, at }: DeckEvent): DeckEvent | null {
+  const { items } = history.page({ type: 'worker.exited', worker: worker ?? undefined, since: at, limit: MAX_FORKS })
+  return items.findLast((exit) => exit.id > id) ?? null
 }
 
 /** Finds the next worker of the slot. In a rollout it starts before the old one has ended. */
@@ -85,8 +84,11 @@ function nextOf (history: History,
   return { ...next, readyAt: ready.items.at(-1)?.at ?? null }
 }
 
-/** `events`: newest first */
-function toLives (events: DeckEvent[]): Life[] {
+/**
+ * `events`: newest first; `exitLater`: finds an exit behind them: in a rollout the next worker of a slot begins before
+ * the one before it ends, and may have ended long after that
+ */
+function toLives (events: DeckEvent[], exitLater: (fork: DeckEvent) => DeckEvent | null): Life[] {
   /** exits by worker, whose fork is older */
   const ends: Map<number | null, DeckEvent> = new Map()
   const lives: Life[] = []
@@ -94,14 +96,14 @@ function toLives (events: DeckEvent[]): Life[] {
     if (event.type === 'worker.exited') {
       ends.set(event.worker, event)
     } else {
-      lives.push(toLife(event.worker, event, ends.get(event.worker)))
+      lives.push(toLife(event.worker, event, ends.get(event.worker) ?? exitLater(event)))
       ends.delete(event.worker)
     }
   }
   return [...lives, ...[...ends].map(([worker, end]) => toLife(worker, null, end))]
 }
 
-function toLife (worker: number | null, forked: DeckEvent | null, end?: DeckEvent): Life {
+function toLife (worker: number | null, forked: DeckEvent | null, end: DeckEvent | null): Life {
   const { pid = null, release = null } = forked ?? end ?? {}
   return { worker: Number(worker), pid, release, startedAt: forked?.at ?? null, end: end ? toShownEvent(end) : null }
 }

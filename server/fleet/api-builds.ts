@@ -37,7 +37,8 @@ export function marksOf (members: Member[], rollout: FleetRollout | null): Map<s
 }
 
 /**
- * Nobody is behind whom a rollout is about to reach. A held one reaches nobody by itself, and a restart brings no code.
+ * A member that a rollout is about to change is not behind. A held rollout changes no member by itself, and a restart
+ * brings no code.
  */
 function turnMark ({ member }: Member, rollout: FleetRollout | null): Mark | null {
   const turn = rollout?.turns[member]

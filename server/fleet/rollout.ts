@@ -115,7 +115,7 @@ export function finishTurn (rollout: FleetRollout, member: string,
     : stopFor(ended, member, { at, reason: result.reason })
 }
 
-/** Whatever fails now changes nothing, unless nothing has failed yet. */
+/** Tells whether a further failure changes nothing. One after a hold by a crash is the first failure. */
 function isSettled (rollout: FleetRollout) {
   return STATES[rollout.state].done && !isHeldByCrash(rollout)
 }

@@ -129,7 +129,7 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
   }
 }
 
-/** The service manager has kept them while keeper and master were gone. */
+/** Gives the apps their sockets, which the service manager has kept while keeper and master were gone. */
 function giveReturned (links: AppLinks, { apps, terminal }: { apps: Apps, terminal: Pick<Host['terminal'], 'fail'> }) {
   const wanted = apps.all().filter(({ record }) => record.wish === 'running')
   const others = links.giveReturned(wanted.map(({ id, record }) => ({ id, stored: record.runs?.stored ?? [] })))

@@ -108,8 +108,8 @@ export function createAppLinks (
       for (const [key, { handle, own }] of unserved) {
         keeper.drop(namedKey(id, key))
         // It may have failed before it has taken them.
-        const left = handle ?? own
-        left?.close()
+        const unused = handle ?? own
+        unused?.close()
       }
       unserved.clear()
     },

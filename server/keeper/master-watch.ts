@@ -22,7 +22,7 @@ const MIB = 1024 ** 2
 /**
  * A host of sixty apps takes a third of it. The kernel may end others before a master that has grown, and a master
  * loses nothing when it is replaced. A quarter of it is enough for one whose pages are looked at, however small the
- * machine.
+ * machine is.
  */
 const MAX_MEMORY_BYTES = Math.max(256 * MIB,
   Math.min(1024 * MIB, (process.constrainedMemory() || Infinity) / 2, os.totalmem() / 2))

@@ -22,7 +22,7 @@ const COMPARABLE = 100
 /** The first figures of a release say little about it. */
 const WARM_UP_MS = 30_000
 const COMPARED_MS = 15 * 60_000
-/** What has run for less says little, too. */
+/** A release that has run for less time says little. */
 const LEAST_MS = 60_000
 const NO_TIME = Object.freeze({ sinceMs: 0, untilMs: 0 })
 const NOT_MEASURED = Object.freeze({ figures: null, requests: null })

@@ -87,7 +87,7 @@ function bindLibc (koffi: Koffi) {
     /** Tells whether processes whose parent dies become children of this one: prctl(2), Linux 3.4 */
     adoptOrphans: (): boolean => prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) === 0,
 
-    /** Gives the kernel back what the C library has in free pieces between others: malloc_trim(3). */
+    /** Gives the free memory between what is in use back to the kernel: malloc_trim(3). */
     trimMemory () {
       trim?.(0)
     },

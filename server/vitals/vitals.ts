@@ -137,7 +137,7 @@ export function createVitals (
     turn: turnSecond,
 
     /** @returns its newest second, which `series` has too: a page never tells of two samples */
-    latest: (worker: number): Latest | null => workers.get(worker)?.latest ?? null,
+    latest: (worker: number): Latest | null => workers.get(worker)?.latest() ?? null,
 
     /** `worker`: which may have died. Returns its reports of its last minute, oldest first. */
     lastMinute: (worker: number): Sample[] => workers.get(worker)?.lastMinute() ?? [],
@@ -235,7 +235,8 @@ class Member {
   hasSentNonsense = false
   newest: Row | null = null
   #newestAt = 0
-  latest: Latest | null = null
+  /** The newest second in the ring. */
+  #turned: { at: number, row: Row } | null = null
   /** What its process had taken when it was looked at, while it was silent. */
   #seen: { at: number, cpuMs: number } | null = null
   #ring = createRing(WORKER_MEMORY_S)
@@ -272,7 +273,12 @@ class Member {
 
   #keep (second: number, row: Row) {
     this.#ring.write(second, row)
-    this.latest = { ...toSample(this.#newestAt, row), requestsPerSecond: perSecond(row, 0, 1) }
+    this.#turned = { at: this.#newestAt, row }
+  }
+
+  latest (): Latest | null {
+    return this.#turned &&
+      { ...toSample(this.#turned.at, this.#turned.row), requestsPerSecond: perSecond(this.#turned.row, 0, 1) }
   }
 
   /** A worker that hangs says nothing, but its process is seen from outside. Returns whether its CPU is known. */
