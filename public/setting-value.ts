@@ -1,3 +1,5 @@
+import type { Unit } from '../server/config/units.ts'
+
 /** Writes the value of an option as people say it: by the server for the page, and by the browser for what is typed. */
 
 /** the largest first */
@@ -7,9 +9,6 @@ const UNITS: Readonly<Record<'ms' | 'bytes', Units>> = Object.freeze({
   ms: [[86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1000, 's'], [1, 'ms']],
   bytes: [[1024 ** 3, 'GB'], [1024 ** 2, 'MB'], [1024, 'KB'], [1, 'bytes']]
 })
-
-/** What a number of an option counts. */
-export type Unit = 'ms' | 'bytes' | 'share' | 'times'
 
 /**
  * `zero`: what 0 means, which is no number then.

@@ -1,5 +1,6 @@
 import { findElement, setText } from './elements.ts'
-import { saidValue, type Unit } from './setting-value.ts'
+import { saidValue } from './setting-value.ts'
+import type { Unit } from '../server/config/units.ts'
 
 /** The dialog that changes a setting: says a number as people do, while it is typed. */
 
