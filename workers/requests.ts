@@ -196,6 +196,8 @@ export function watchRequests ({ now = () => performance.now(), routes = null }:
     if (connection === undefined || !connections.delete(connection)) return
     const status = stream.sentHeaders?.[':status']
     if (status === undefined || stream.rstCode !== 0) return countAborted()
+    // The life of a WebSocket or another tunnel is no latency.
+    if (connection.target?.method === 'CONNECT') return void inFlight--
     const bucket = countAnswered(status, now() - connection.startedAt)
     if (connection.target !== null) routes?.countStream(connection.target, status, bucket)
   }
