@@ -66,7 +66,8 @@ export function createDeck (
       supervisor: Supervisor,
       events: EventStream,
       history: History,
-      vitals: Pick<Vitals, 'series' | 'lastMinute' | 'metrics' | 'routes' | 'requestsByMinute' | 'minutesOfRoute'>,
+      vitals: Pick<Vitals,
+        'series' | 'lastMinute' | 'metrics' | 'routes' | 'requestsByMinute' | 'minutesOfRoute' | 'slowestRequests'>,
       /** of what the app counts itself */
       metricHistory: Pick<MetricHistory, 'isEmpty' | 'newestAt' | 'list'>,
       /** what the app counts itself */

@@ -191,9 +191,11 @@ export type VitalsReport = {
 
 /**
  * What has been answered of one route.
- * `route`: method and template, as `GET /users/:id`; `errors`: answers with 5xx
+ * `route`: method and template, as `GET /users/:id`; `errors`: answers with 5xx; `slowest`: none of older workers
  */
-export type RouteReport = { route: string, errors: number, latency: number[] }
+export type RouteReport = { route: string, errors: number, latency: number[], slowest?: SlowRequest }
+/** `path`: without the query; `at`: when it was answered, ms since the epoch */
+export type SlowRequest = { method: string, path: string, status: number, ms: number, at: number }
 
 /**
  * A metric of the app. A row is a series: `[labels, value]`, or of a histogram and a summary `[labels, sum, count,
@@ -221,6 +223,8 @@ export const ABORTED = STATUS_CLASSES.indexOf('aborted')
 /** So many routes of a release are counted each by itself; what comes after is counted as OTHER_ROUTES. */
 export const MAX_ROUTES = 200
 export const OTHER_ROUTES = '(other)'
+/** A longer method or path of a SlowRequest is cut. */
+export const MAX_TARGET_CHARS = 200
 /** In place of a path for what was answered with 404 and has no route: scanners ask for anything. */
 export const NOT_FOUND_ROUTE = '(not found)'
 

@@ -173,8 +173,9 @@ export function watchRequests ({ now = () => performance.now(), routes = null }:
     const connection = socket[CONNECTION]
     // The request began before this was loaded, or was counted when its connection closed.
     if (connection === undefined || connection.response !== response) return
-    const bucket = countAnswered(response.statusCode, now() - connection.startedAt)
-    if (routes !== null) routes.count(response, bucket)
+    const ms = now() - connection.startedAt
+    const bucket = countAnswered(response.statusCode, ms)
+    if (routes !== null) routes.count(response, ms, bucket)
     advanceConnection(connection)
   }
 
@@ -196,8 +197,11 @@ export function watchRequests ({ now = () => performance.now(), routes = null }:
     if (connection === undefined || !connections.delete(connection)) return
     const status = stream.sentHeaders?.[':status']
     if (status === undefined || stream.rstCode !== 0) return countAborted()
-    const bucket = countAnswered(status, now() - connection.startedAt)
-    if (connection.target !== null) routes?.countStream(connection.target, status, bucket)
+    // The life of a WebSocket or another tunnel is no latency.
+    if (connection.target?.method === 'CONNECT') return void inFlight--
+    const ms = now() - connection.startedAt
+    const bucket = countAnswered(status, ms)
+    if (connection.target !== null) routes?.countStream(connection.target, status, ms, bucket)
   }
 
   function countBegun () {

@@ -3,7 +3,8 @@ import diagnostics from 'node:diagnostics_channel'
 import path from 'node:path'
 import { BUCKETS, toSparse } from './histogram.ts'
 import { foldedHash, foldPath, withoutQuery } from './folded-path.ts'
-import { MAX_ROUTES, NOT_FOUND_ROUTE, OTHER_ROUTES, type RouteReport } from './protocol.ts'
+import { MAX_ROUTES, MAX_TARGET_CHARS, NOT_FOUND_ROUTE, OTHER_ROUTES, type RouteReport,
+  type SlowRequest } from './protocol.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 export type Routes = ReturnType<typeof createRoutes>
@@ -32,9 +33,9 @@ const FIRST_ERROR = 500
 /**
  * Counts what was answered by route: the method, and the template that the app's framework has matched, else the path
  * with its ids folded. A name has no query. Answers of one route are found by what they share, so that counting one
- * makes no string.
+ * makes no string. `now`: wall clock, ms since the epoch.
  */
-export function createRoutes () {
+export function createRoutes ({ now = Date.now }: { now?: () => number } = {}) {
   /** By method, and by template or by foldedHash of the path. */
   const known: Map<string, { byTemplate: Map<string, Route>, byPath: Map<number, Route> }> = new Map()
   /** The last answer of each route of Express, whose object stays the same. */
@@ -56,14 +57,18 @@ export function createRoutes () {
       markContextsOfKoa()
     },
 
-    /** `response`: that has been sent; `bucket`: of its latency */
-    count (response: Response, bucket: number) {
-      add(routeOf(response), response.statusCode, bucket)
+    /** `response`: that has been sent; `bucket`: of the latency `ms` */
+    count (response: Response, ms: number, bucket: number) {
+      const route = routeOf(response)
+      add(route, response.statusCode, bucket)
+      keepSlowest(route, ms, response.statusCode, response.req.method, urlOf(response.req))
     },
 
     /** `target`: of a stream of HTTP/2 */
-    countStream ({ method, path }: { method: string, path: string }, status: number, bucket: number) {
-      add(routeByPath(method, path, status), status, bucket)
+    countStream ({ method, path }: { method: string, path: string }, status: number, ms: number, bucket: number) {
+      const route = routeByPath(method, path, status)
+      add(route, status, bucket)
+      keepSlowest(route, ms, status, method, path)
     },
 
     /** @returns what has been answered since the last call */
@@ -85,6 +90,13 @@ export function createRoutes () {
     }
     route.latency[bucket]++
     if (status >= FIRST_ERROR) route.errors++
+  }
+
+  /** An app may have put anything in place of the method, the url and the status. */
+  function keepSlowest (route: Route, ms: number, status: number, method: unknown, url: unknown) {
+    if (route.slowest !== undefined && ms <= route.slowest.ms) return
+    route.slowest = { ms, at: now(), status: Math.max(0, status | 0), method: String(method).slice(0, MAX_TARGET_CHARS),
+      path: withoutQuery(String(url)).slice(0, MAX_TARGET_CHARS) }
   }
 
   function routeOf (response: Response): Route {
@@ -145,16 +157,18 @@ class Route {
   isActive = false
   errors = 0
   latency = new Uint32Array(BUCKETS)
+  slowest: SlowRequest | undefined = undefined
 
   constructor (name: string) {
     this.name = name
   }
 
   take (): RouteReport {
-    const taken = { route: this.name, errors: this.errors, latency: toSparse(this.latency) }
+    const taken = { route: this.name, errors: this.errors, latency: toSparse(this.latency), slowest: this.slowest }
     this.isActive = false
     this.errors = 0
     this.latency.fill(0)
+    this.slowest = undefined
     return taken
   }
 }

@@ -6,7 +6,7 @@ import { ALERT_KINDS } from '../config/alert-kinds.ts'
 import { DeckError, errorReason } from '../errors.ts'
 import { actionsCommand, listCommand, orderFor, tableText } from '../cli/actions.ts'
 import { waitUntil } from '../cli/api-client.ts'
-import { jsonText, type Columns } from '../cli/output.ts'
+import { inText, jsonText, type Columns } from '../cli/output.ts'
 import { checkedForm, checkedId, misuse, namesIn } from '../cli/usage.ts'
 import type { Context } from '../cli/commands.ts'
 import type { Alert, Delivery } from './api.ts'
@@ -18,7 +18,8 @@ const ALERTS: Columns<Alert> = { ALERT: 'id', KIND: 'kind', NAME: 'name',
 const DELIVERIES: Columns<Delivery & { alert: string }> = { ALERT: 'alert', DELIVERY: [true, 'id'], TIME: 'at',
   EVENT: ({ event }) => event.type, STATE: 'state', TRIES: [true, 'attempt'], STATUS: [true, 'status'],
   TOOK: [true, ({ durationMs }) => durationMs === null ? null : formatExactDuration(durationMs)],
-  ERROR: ({ error, nextAttemptAt }) => nextAttemptAt === null ? error : `${error}, next try at ${nextAttemptAt}` }
+  ERROR: ({ error, nextAttemptAt }, now) =>
+    nextAttemptAt === null ? error : `${error}, next try ${inText(nextAttemptAt, now)}` }
 const alertsText = tableText(ALERTS, 'no alerts are set: see clusterdeck alerts add --help')
 const deliveriesText = tableText(DELIVERIES, 'no deliveries yet')
 

@@ -3,7 +3,7 @@ import { heldWords } from '../words/held.ts'
 import { waitingText } from '../words/health.ts'
 import { oneLine } from '../system/one-line.ts'
 import { formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatLimits, formatNode,
-  formatPercent, formatRate } from '../../public/format.ts'
+  formatPercent, formatRate, TICKS } from '../../public/format.ts'
 import type { Status, Worker } from '../api/cluster.ts'
 import type { Rollout } from '../rollouts/api.ts'
 import type { Event } from '../events/api.ts'
@@ -152,7 +152,7 @@ function factsText (status: Status, now: number) {
     ['node', status.release?.node && formatNode(status.release.node)],
     ['workers', status.finishedWorkers > 0 ? `${ready}, ${status.finishedWorkers} finished` : ready],
     ...factsOfSlots('says', workers, ({ statusText }) => statusText ? [statusText] : []),
-    ['restart', status.nextRestartAt && `${status.nextRestartAt} (restart.cron)`],
+    ['restart', status.nextRestartAt && `${inText(status.nextRestartAt, now)} (restart.cron)`],
     ['standby', status.standby?.wanted > 0 && standbyText(status.standby)],
     ['dispatch', formatDispatch(status)],
     ['sockets', app.ownSockets && `each worker has its own, so only one can serve: ${app.ownSockets}`],
@@ -217,6 +217,11 @@ export function workersText ({ workers }: Pick<Status, 'workers'>, now: number, 
 
 function ageOf (since: string | null, now: number) {
   return since === null ? null : formatDuration(now - Date.parse(since))
+}
+
+/** `iso`: a time to come. Returns `in 2 h 05 min`. */
+export function inText (iso: string, now: number = Date.now()) {
+  return TICKS.in(now - Date.parse(iso))
 }
 
 function percentOf (share: number | null | undefined) {

@@ -3,7 +3,7 @@ import { ID } from '../config/id.ts'
 import { cronWords } from '../words/cron.ts'
 import { oneLine } from '../system/one-line.ts'
 import { actionsCommand, idOf, listCommand, orderFor, tableText } from '../cli/actions.ts'
-import { linesOf, type Columns } from '../cli/output.ts'
+import { inText, linesOf, type Columns } from '../cli/output.ts'
 import { followRun } from '../cli/run.ts'
 import { misuse, queryOf } from '../cli/usage.ts'
 import type { Context } from '../cli/commands.ts'
@@ -11,7 +11,8 @@ import type { Job, KeptRun, Run } from './api.ts'
 
 const DEFAULT_LIMIT = 20
 
-const JOBS: Columns<Job> = { JOB: 'name', NEXT: ({ nextAt, paused }) => paused ? `paused by ${paused.actor}` : nextAt,
+const JOBS: Columns<Job> = { JOB: 'name',
+  NEXT: ({ nextAt, paused }, now) => paused ? `paused by ${paused.actor}` : nextAt && inText(nextAt, now),
   TIMES: timesText, LAST: ({ last, isWaiting }) => last && (isWaiting ? `${last.state}, another waits` : last.state),
   STARTED: ({ last }) => last?.startedAt, TOOK: ({ last }) => tookText(last), WHY: ({ last }) => last?.reason }
 const RUNS: Columns<Run> = { RUN: [true, 'id'], JOB: nameOf, STATE: 'state', STARTED: 'startedAt', TOOK: tookText,
@@ -25,7 +26,7 @@ export const jobsCommand = actionsCommand('jobs', { ls: { run: listJobs, words: 
   acknowledge: changeJob('acknowledge', ({ name }) => `the failure of ${name} is acknowledged`),
   pause: changeJob('pause', ({ name }) => `${name} is paused`),
   resume: changeJob('resume',
-    ({ name, nextAt }) => `${name} is resumed${nextAt === null ? '' : `; it runs next at ${nextAt}`}`) }, listJobs)
+    ({ name, nextAt }) => `${name} is resumed${nextAt === null ? '' : `; it runs next ${inText(nextAt)}`}`) }, listJobs)
 
 function changeJob (action: string, sentence: (job: Job) => string) {
   return orderFor((name) => checkedName(action, name), `POST /jobs/:id/${action}`, sentence)

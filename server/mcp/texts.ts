@@ -78,7 +78,7 @@ export function routesStory ({ items, since, release, compare }: RouteList): Tol
   }
 }
 
-function figuresText ({ requests, errors, p50Ms, p99Ms }: Omit<RouteRow, 'route' | 'before'>) {
+function figuresText ({ requests, errors, p50Ms, p99Ms }: NonNullable<RouteRow['before']>) {
   return `${requests} requests, ${formatPercent(100 * errors / requests)} errors, p50 ${formatLatency(p50Ms)}, p99 ${
     formatLatency(p99Ms)
   }`

@@ -108,11 +108,11 @@ function valuesOf (type: MetricType, series: Series,
   { before, seconds }: { before: Series, seconds: number }): [label: string, value: number | null][]
 {
   if ('value' in series)
-    return type === 'counter' ? [['per second', growth(series.value, valueOf(before), seconds)]] : [['', series.value]]
+    return type === 'counter' ? [['rate', growth(series.value, valueOf(before), seconds)]] : [['', series.value]]
   const last = 'value' in before ? null : before
   const count = last && series.count - last.count
   const isKnown = count !== null && count > 0
-  return [['per second', growth(series.count, last?.count ?? null, seconds)], ['mean',
+  return [['rate', growth(series.count, last?.count ?? null, seconds)], ['mean',
     isKnown ? (series.sum - Number(last?.sum)) / count : null],
     ...(type === 'histogram'
       ? [['p99', isKnown ? quantile(series, last, count) : null] as [string, number | null]]

@@ -87,9 +87,15 @@ function toRow ({ label, values }: KnownSeries['lines'][number],
 
 /** By the unit that Prometheus wants at the end of a name. */
 function formatOf (name: string, label: string): (value: number | null) => string {
-  if (label === 'per second') return (value) => value === null ? '–' : `${formatRate(value)}/s`
+  if (label === 'rate') return (value) => rateText(value, name.endsWith('_seconds_total'))
   if (/_seconds(?:_total)?$/.test(name)) return (value) => formatLatency(value === null ? null : value * 1000)
   if (/_bytes(?:_total)?$/.test(name)) return formatBytes
   if (name.endsWith('_ratio')) return (value) => formatPercent(value === null ? null : value * 100)
   return (value) => value === null ? '–' : Number(value.toPrecision(4)).toLocaleString('en-US')
+}
+
+/** A small rate is read by the minute. `isShare`: seconds of each second */
+function rateText (value: number | null, isShare: boolean): string {
+  if (value === null) return '–'
+  return value < 1 && !isShare ? `${formatRate(value * 60)}/min` : `${formatRate(value)}/s`
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.ts'
 import { operation, type Resource } from '../api/endpoint.ts'
-import { COUNT, NUMBER, RELEASE_NAME, TIME, toIso } from '../api/fields.ts'
+import { COUNT, ID_PARAMETER, NUMBER, RELEASE_NAME, TIME, toIso } from '../api/fields.ts'
 import { RELEASE } from '../api/filters.ts'
 import { timeParam } from '../api/input.ts'
 import type { Deck } from '../deck.ts'
@@ -18,6 +18,9 @@ const MS = z.number().min(0)
 const FIGURES = { requests: NUMBER.describe('that were answered'), errors: COUNT.describe('answers with 5xx'),
   totalMs: MS.describe('about the time that they took together'), p50Ms: MS, p99Ms: MS }
 
+const SLOW = z.strictObject({ at: TIME.describe('when it was answered'), method: z.string(),
+  path: z.string().describe('without the query'), status: COUNT, ms: MS, worker: ID_PARAMETER, release: RELEASE_NAME })
+
 export type RouteRow = z.infer<typeof ROUTE>
 const ROUTE = z.strictObject({
   route: z.string().meta({ description: 'method and template, or path with its ids folded',
@@ -25,6 +28,9 @@ const ROUTE = z.strictObject({
   ...FIGURES,
   before: z.strictObject(FIGURES).nullable().describe(
     'the same of the release to compare with; null: it had none, or no release was given'
+  ),
+  slowest: z.array(SLOW).describe(
+    'of the slowest requests of each minute and release, within the last hour, the ten slowest; the slowest first'
   )
 }).meta({ id: 'Route' })
 
@@ -53,7 +59,7 @@ export function routeResources (
 }
 
 /** @throws {DeckError} invalid-query */
-export function listRoutes (vitals: Pick<Vitals, 'routes'>,
+export function listRoutes (vitals: Pick<Vitals, 'routes' | 'slowestRequests'>,
   { since, until, release, compare }: { since?: number, until?: number, release?: string, compare?: string },
   now: number): RouteList
 {
@@ -62,15 +68,15 @@ export function listRoutes (vitals: Pick<Vitals, 'routes'>,
     throw new DeckError('invalid-query',
       `since: expected a time of the last hour, from ${toIso(oldest)} on, received ${toIso(since)}`)
   }
+  const range = { release, sinceMs: since, untilMs: until }
+  const slowest = vitals.slowestRequests(range)
   const before = new Map(
     compare === undefined
       ? []
-      : vitals.routes({ release: compare, sinceMs: since, untilMs: until }).map((
-        { route, ...figures }
-      ) => [route, figures])
+      : vitals.routes({ ...range, release: compare }).map(({ route, ...figures }) => [route, figures])
   )
   return { since: since === undefined ? null : toIso(since), release: release ?? null, compare: compare ?? null,
-    items: vitals.routes({ release, sinceMs: since, untilMs: until }).map((row) => ({ ...row,
-      before: before.get(row.route) ?? null })
+    items: vitals.routes(range).map((row) => ({ ...row, before: before.get(row.route) ?? null,
+      slowest: slowest.get(row.route) ?? [] })
     ) }
 }

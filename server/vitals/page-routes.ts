@@ -6,6 +6,7 @@ import { LEAST_REQUESTS, listRoutes, routeFilters, type RouteRow } from './api-r
 import { spansOf, unsureOf } from '../releases/api-comparison.ts'
 import { toShownProblem, urlOf } from '../events/page-filters.ts'
 import { isoOf, spanIn, timeChoices, type Span } from '../dashboard/time-strip.ts'
+import { workerUrlOf } from '../dashboard/worker-url.ts'
 import { slowInFlight, slowPast } from './page-slow-requests.ts'
 import { SPARK_BOX, sparklineOf } from './page-sparkline.ts'
 import type { Deck } from '../deck.ts'
@@ -181,6 +182,9 @@ export async function routeModel (
       ],
     isFailing: total && isFailing(total),
     inFlight: chosen ? [] : await slowInFlight({ deck, route, p99Ms: known.p99Ms }),
+    slowest: (deck.vitals.slowestRequests(span).get(route) ?? []).map((each) => ({ ...each,
+      logsUrl: urlOf('/logs', { around: each.at }), workerUrl: workerUrlOf(each.worker, each.at) })
+    ),
     slow: slowPast({ deck, history, route, chosen }),
     releases: deck.releases.list({ limit: COMPARABLE }).items.flatMap(({ id }) => {
       const row = totalOf({ release: id })

@@ -1,5 +1,5 @@
 import { BUCKETS } from '../../workers/histogram.ts'
-import { MAX_ROUTES, STATUS_CLASSES, type RouteReport } from '../../workers/protocol.ts'
+import { MAX_ROUTES, MAX_TARGET_CHARS, STATUS_CLASSES, type RouteReport } from '../../workers/protocol.ts'
 import { COLUMNS, FIRST_STATUS, indexOf, type MeasuredName, type Row } from './columns.ts'
 
 /** A checked report: any code of the app could have sent one under our name. */
@@ -21,6 +21,8 @@ export type Report = {
 
 const MAX_BYTES = 2 ** 48
 const MAX_MS = 2 ** 31
+/** A Date knows no later time. */
+const MAX_TIME_MS = 8.64e15
 const MAX_COUNT = 2 ** 31
 const MAX_CPU_PERCENT = 100_000
 const MAX_ROUTE_CHARS = 200
@@ -85,9 +87,16 @@ function routesOf (value: unknown): RouteReport[] {
 }
 
 function isRoute (value: unknown) {
-  const { route, errors, latency } = Object(value)
+  const { route, errors, latency, slowest } = Object(value)
   return typeof route === 'string' && route.length > 0 && route.length <= MAX_ROUTE_CHARS && isCount(errors) &&
-    isHistogram(latency)
+    isHistogram(latency) && (slowest === undefined || isSlowRequest(slowest))
+}
+
+function isSlowRequest (value: unknown) {
+  const { method, path, status, ms, at } = Object(value)
+  return isCount(status) &&
+    [method, path].every((each) => typeof each === 'string' && each.length <= MAX_TARGET_CHARS) &&
+    [ms, at].every((each) => typeof each === 'number' && each >= 0 && each <= MAX_TIME_MS)
 }
 
 function isSparse (pairs: unknown[]) {

@@ -1,9 +1,13 @@
 import { addSparse, BUCKETS, quantile, toSparse, totalOf } from '../../workers/histogram.ts'
-import { MAX_ROUTES, OTHER_ROUTES, type RouteReport } from '../../workers/protocol.ts'
+import { MAX_ROUTES, OTHER_ROUTES, type RouteReport, type SlowRequest } from '../../workers/protocol.ts'
 
-type Sum = { errors: number, latency: Float64Array }
-/** of one minute and release; `latency`: sparse */
-type Slice = { release: string, routes: Map<string, { errors: number, latency: readonly number[] }> }
+type Slow = Omit<SlowRequest, 'at'> & { at: string, worker: number, release: string }
+/** `latency`: sparse, of a sum all buckets */
+type Part<Latency = readonly number[]> = { errors: number, latency: Latency, slowest: Slow | null }
+type Sum = Part<Float64Array>
+/** of one minute and release */
+type Slice = { release: string, routes: Map<string, Part> }
+type Range = { release?: string, sinceMs?: number, untilMs?: number }
 /** `totalMs`: about what its requests took together */
 type Figures = { requests: number, errors: number, totalMs: number, p50Ms: number, p99Ms: number }
 type RouteFigures = Figures & { route: string }
@@ -12,6 +16,7 @@ const MINUTE_MS = 60_000
 /** The last hour is kept by the minute. */
 const KEPT_MINUTES = 60
 const MAX_RELEASES = 10
+const MAX_SLOWEST = 10
 
 /**
  * What the workers have answered, by release and route, since this master began: in all, and each minute of the last
@@ -28,12 +33,13 @@ export function createRoutes ({ now }: { now: () => number }) {
 
   return {
     /** `reports`: checked */
-    add (release: string, reports: RouteReport[]) {
+    add (release: string, worker: number, reports: RouteReport[]) {
       if (reports.length === 0) return
       turnTo(minuteOf(now()))
-      for (const report of reports) {
-        addTo(sumsOf(totals, release), report)
-        addTo(sumsOf(current, release), report)
+      for (const { route, errors, latency, slowest } of reports) {
+        const part = { route, errors, latency, slowest: slowest ? toSlow(slowest, { worker, release }) : null }
+        addTo(sumsOf(totals, release), part)
+        addTo(sumsOf(current, release), part)
       }
       if (totals.size > MAX_RELEASES) totals.delete(totals.keys().next().value ?? '')
     },
@@ -42,12 +48,10 @@ export function createRoutes ({ now }: { now: () => number }) {
      * `release`: of this one alone; `sinceMs`: since the begin of that minute, within the last hour; `untilMs`: to the
      * end of the minute before. Returns those with the most time first.
      */
-    read (
-      { release, sinceMs, untilMs = Infinity }: { release?: string, sinceMs?: number, untilMs?: number } = {}
-    ): RouteFigures[] {
+    read ({ release, sinceMs, untilMs }: Range = {}): RouteFigures[] {
       const sums: Map<string, Sum> = new Map()
       const isMeant = (each: string) => release === undefined || each === release
-      const isInside = (minute: number) => minute >= minuteOf(sinceMs ?? 0) && minute * MINUTE_MS < untilMs
+      const isInside = isIn({ sinceMs, untilMs })
       const newest = sinceMs === undefined ? totals : isInside(currentMinute) ? current : []
       for (const [name, routes] of newest) if (isMeant(name)) addAll(sums, routes)
       if (sinceMs !== undefined) {
@@ -60,6 +64,13 @@ export function createRoutes ({ now }: { now: () => number }) {
       return Array.from(sums, ([route, sum]) => ({ route, ...figuresOf(sum) })).sort((one, other) =>
         other.totalMs - one.totalMs || one.route.localeCompare(other.route)
       )
+    },
+
+    /** By route: of the slowest requests of each minute and release so many, the slowest first. */
+    slowest ({ release, ...range }: Range = {}): Map<string, Slow[]> {
+      const isInside = isIn(range)
+      const all = lastHour(release).filter(({ at }) => isInside(minuteOf(at))).flatMap(({ routes }) => [...routes])
+      return new Map(Array.from(Map.groupBy(all, ([route]) => route), ([route, parts]) => [route, slowestOf(parts)]))
     },
 
     /**
@@ -115,36 +126,50 @@ export function createRoutes ({ now }: { now: () => number }) {
   }
 }
 
+/** Nothing else is kept of what an app may have sent. */
+function toSlow ({ method, path, status, ms, at }: SlowRequest, by: { worker: number, release: string }): Slow {
+  return { at: new Date(at).toISOString(), method, path, status, ms: roundMs(ms), ...by }
+}
+
 function sumsOf (all: Map<string, Map<string, Sum>>, release: string) {
   let sums = all.get(release)
   if (!sums) all.set(release, sums = new Map())
   return sums
 }
 
-function addTo (sums: Map<string, Sum>,
-  { route, errors, latency }: { route: string, errors: number, latency: readonly number[] })
-{
+function addTo (sums: Map<string, Sum>, { route, ...part }: Part & { route: string }) {
   const name = sums.has(route) || sums.size < MAX_ROUTES ? route : OTHER_ROUTES
   let sum = sums.get(name)
   if (!sum) sums.set(name, sum = emptySum())
-  increase(sum, { errors, latency })
+  increase(sum, part)
 }
 
 function emptySum (): Sum {
-  return { errors: 0, latency: new Float64Array(BUCKETS) }
+  return { errors: 0, latency: new Float64Array(BUCKETS), slowest: null }
 }
 
-function increase (sum: Sum, { errors, latency }: { errors: number, latency: readonly number[] }) {
+function increase (sum: Sum, { errors, latency, slowest }: Part) {
   sum.errors += errors
+  if (slowest && slowest.ms > (sum.slowest?.ms ?? -1)) sum.slowest = slowest
   addSparse(sum.latency, latency)
 }
 
 function addAll (sums: Map<string, Sum>, more: Map<string, Sum>) {
-  for (const [route, { errors, latency }] of sparseOf(more)) addTo(sums, { route, errors, latency })
+  for (const [route, part] of sparseOf(more)) addTo(sums, { route, ...part })
+}
+
+/** Tells whether a minute is meant: from that of `sinceMs` to the one before `untilMs`. */
+function isIn ({ sinceMs = 0, untilMs = Infinity }: Range) {
+  return (minute: number) => minute >= minuteOf(sinceMs) && minute * MINUTE_MS < untilMs
+}
+
+function slowestOf (parts: [route: string, Part][]): Slow[] {
+  const found = parts.flatMap(([, { slowest }]) => slowest ?? [])
+  return found.sort((one, other) => other.ms - one.ms).slice(0, MAX_SLOWEST)
 }
 
 function sparseOf (sums: Map<string, Sum>): Slice['routes'] {
-  return new Map([...sums].map(([route, { errors, latency }]) => [route, { errors, latency: toSparse(latency) }]))
+  return new Map([...sums].map(([route, { latency, ...rest }]) => [route, { ...rest, latency: toSparse(latency) }]))
 }
 
 /** @returns how many there are in all of the buckets, see toSparse */

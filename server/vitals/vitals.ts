@@ -106,7 +106,7 @@ export function createVitals (
         const second = Math.floor(now() / SECOND_MS)
         slowSpells.add(second, report)
         if (release === undefined) return
-        routes.add(release, report.routes)
+        routes.add(release, worker, report.routes)
         answers.add(second, release, countOf(report.statuses))
         growingMemory.add(second, worker, release, report.row)
       } catch (error) {
@@ -147,9 +147,10 @@ export function createVitals (
     /** What was answered, by route. */
     routes: routes.read,
 
-    /** The same by the minute, of the last hour: the requests of all routes, and the figures of one. */
+    /** The same by the minute, of the last hour: all requests, the figures of a route, the slowest. */
     requestsByMinute: routes.requestsByMinute,
     minutesOfRoute: routes.minutesOf,
+    slowestRequests: routes.slowest,
 
     /** How many requests each release has answered, and how many by 5xx. */
     answers,

@@ -33,9 +33,9 @@ test('lists the routes of all releases, of one, beside another and of the last m
   const all = await list('')
   assert.deepEqual([all.since, all.release, all.items.map(({ route, requests, errors }) => [route, requests, errors])],
     [null, null, [['GET /users/:id', 100, 0], ['GET /orders', 100, 25], [HOSTILE, 50, 0]]])
-  assert.deepEqual((await list('?release=r2&compare=r1')).items[0], { ...slow, before: fast })
+  assert.deepEqual((await list('?release=r2&compare=r1')).items[0], { ...slow, before: fast, slowest: [] })
   assert.deepEqual((await list('?release=r1')).items.map(({ route }) => route), ['GET /orders', 'GET /users/:id'])
-  assert.deepEqual((await list('?since=5m')).items[0], { ...slow, before: null })
+  assert.deepEqual((await list('?since=5m')).items[0], { ...slow, before: null, slowest: [] })
   assert.deepEqual((await list('?since=15m')).items.map(({ requests }) => requests), [100, 100, 50])
   const { body } = await admin.api('get', '/api/v1/routes?since=2h').expect(400)
   assert.match(body.detail,
@@ -64,7 +64,7 @@ test('a route has a page: its last hour, and each release that has answered it',
   const { text } = await visit('/route?route=GET+%2Forders')
   assert.match(text, /<dt>Requests<\/dt><dd class="figure">100<[^]*at most 50 a minute/)
   assert.match(text, /<dt>Error rate<\/dt><dd class="figure is-failing">25\.0%<[^]*25 answers with 5xx/)
-  assert.match(text, /None is known: no slow spell/)
+  assert.match(text, /No slow spell, no worker that hung/)
   assert.doesNotMatch(text, /Profile of/)
   assert.match(text, /href="\/releases\/r1">r1<\/a>[^]*0\.0%/)
   assert.match(text, /href="\/logs\?q=\/orders"/)
@@ -168,6 +168,51 @@ test('the page of a route tells of its slow requests: in flight, in slow spells 
   const later = await read(`GET+/users/:id&${then}`)
   assert.match(later, /Worker 6 hung/)
   assert.doesNotMatch(later, /routes are slow|in flight for 4|Profile of/)
+})
+
+test('of the slowest requests of each minute the ten slowest are told, with where and when', async (t) => {
+  const admin = await startAdmin(t)
+  const { deck, clock, api, visit } = admin
+  const start = clock.now()
+  const iso = (ms: number) => new Date(start + ms).toISOString()
+  const say = (worker: number, release: string, ms: number, more: object = {}) =>
+    deck.vitals.accept(worker, 1,
+      report({
+        routes: [{ route: 'GET /orders/:id', errors: 0, latency: [bucketOf(ms), 1],
+          slowest: { method: 'GET', path: `/orders/${ms}`, status: 200, ms, at: clock.now(), ...more } }]
+      }), release)
+  for (let minute = 1; minute <= 12; minute++) {
+    say(1, 'r1', 100 * minute)
+    say(2, 'r1', 90 * minute)
+    clock.advance(MINUTE_MS)
+  }
+  say(3, 'r2', 5000, { path: '/orders/<script>alert(1)', status: 503, kept: 'x'.repeat(1e6) })
+  say(3, 'r2', 50)
+  say(1, 'r1', 60)
+
+  const list = async (query: string = '') =>
+    (await api('get', `/api/v1/routes${query}`).expect(200)).body.items.map(({ slowest }) => slowest).flat()
+  const worst = { at: iso(12 * MINUTE_MS), method: 'GET', path: '/orders/<script>alert(1)', status: 503, ms: 5000,
+    worker: 3, release: 'r2' }
+  const all = await list()
+  assert.deepEqual(all[0], worst)
+  assert.deepEqual(all.slice(1).map(({ ms }) => ms), [1200, 1100, 1000, 900, 800, 700, 600, 500, 400])
+  assert.deepEqual(await list('?release=r2'), [worst])
+  assert.deepEqual((await list('?since=1m')).map(({ ms }) => ms), [5000, 1200, 60])
+  const span = `since=${iso(2 * MINUTE_MS)}&until=${iso(4 * MINUTE_MS)}`
+  assert.deepEqual((await list(`?${span}`)).map(({ ms }) => ms), [400, 300])
+
+  const rowsOf = async (query: string = '') =>
+    (await visit(`/route?route=GET+/orders/:id${query}`)).text.match(/(?<=routes-route">)<bdi>[^]*?<\/tr>/g) ?? ['']
+  const [first, ...others] = await rowsOf()
+  assert.match(first,
+    /^<bdi>GET \/orders\/&lt;script&gt;alert\(1\)<[^]*href="\/logs\?around=2026-01-01T00:12:00.000Z"[^]*>5\.0 s<[^]*is-failing" data-label="Status">503<[^]*href="\/workers\/3\?at=[^"]+">3<[^]*href="\/releases\/r2">/)
+  assert.equal(others.length, 9)
+  assert.doesNotMatch(others.join(''), /is-failing/)
+  assert.equal((await rowsOf(`&${span}`)).length, 2)
+  clock.advance(61 * MINUTE_MS)
+  say(1, 'r1', 70)
+  assert.deepEqual((await list('?since=1h')).map(({ ms }) => ms), [70])
 })
 
 test('the page marks the routes that a release made worse, and shows their names as text', async (t) => {

@@ -6,7 +6,7 @@ import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { until } from '../support/until.ts'
 
-test('a worker tells what it has in flight until it is answered', async (t) => {
+test('a worker tells what it has in flight until it is answered, and then how long it took', async (t) => {
   const gate = path.join(tempFolder(), 'gate')
   const deck = await startDeckHere(t, 'answers-when-told.js', { workers: 1, env: { GATE: gate } })
   const { workers: [{ id }] } = await deck.until({ ready: 1 })
@@ -20,5 +20,7 @@ test('a worker tells what it has in flight until it is answered', async (t) => {
   writeFileSync(gate, '')
   await (await slow).text()
   await until(async () => (await list()).total === 0, 'the answer')
+  const slowest = async () => (await deck.api('/routes')).body.items.flatMap((route) => route.slowest)
+  await until(async () => (await slowest()).some(({ path, worker }) => path === '/slow' && worker === id), 'its report')
   assert.equal((await deck.api('/workers/999/requests')).status, 404)
 })

@@ -339,9 +339,11 @@ export function createLife ({ deck, history }: Admin, clock: ReturnType<typeof c
       const errors = Math.min(requests, Math.floor(requests * route.failing + noiseOf(seed + 57 * index)))
       const own = new Float64Array(BUCKETS)
       const samples = Math.min(requests, SAMPLES)
+      let most = 0
       for (let n = 0; n < samples; n++) {
         const count = Math.floor((n + 1) * requests / samples) - Math.floor(n * requests / samples)
         const ms = route.ms * SPREAD[Math.floor(100 * noiseOf(seed * 3 + index * 101 + n * 13))]
+        most = Math.max(most, ms)
         own[bucketOf(ms)] += count
         counts[bucketOf(ms)] += count
         sumMs += ms * count
@@ -349,7 +351,10 @@ export function createLife ({ deck, history }: Admin, clock: ReturnType<typeof c
       all += requests
       statuses[0] += requests - errors
       statuses[3] += errors
-      return requests === 0 ? [] : [{ route: route.route, errors, latency: toSparse(own) }]
+      const [method, path] = targetOf(route.route, seed).split(' ')
+      const slowest = { method, path, status: errors > 0 ? 503 : 200, ms: most * (1 + noiseOf(seed)),
+        at: (second + 1) * SECOND_MS }
+      return requests === 0 ? [] : [{ route: route.route, errors, latency: toSparse(own), slowest }]
     })
     // Some ask for what is not there.
     const missing = Math.min(statuses[0], Math.floor(all * 0.012 + noiseOf(seed + 5)))
@@ -392,9 +397,15 @@ function pidOf (worker: number) {
 export function lineOf (seed: number, slow: (route: string) => number = () => 1): string {
   let left = noiseOf(seed)
   const { route, ms } = ROUTES.find(({ share }) => (left -= share) <= 0) ?? ROUTES[0]
-  const path = route.replace(':id', String(Math.floor(1000 + 8000 * noiseOf(seed + 1)))).replace(':month', '2026-10')
   const status = route.startsWith('POST') ? 201 : 200
-  return `${path} ${status} ${Math.round(ms * slow(route) * SPREAD[Math.floor(100 * noiseOf(seed + 2))])} ms`
+  return `${targetOf(route, seed)} ${status} ${
+    Math.round(ms * slow(route) * SPREAD[Math.floor(100 * noiseOf(seed + 2))])
+  } ms`
+}
+
+/** @returns `GET /products/1234` */
+function targetOf (route: string, seed: number): string {
+  return route.replace(':id', String(Math.floor(1000 + 8000 * noiseOf(seed + 1)))).replace(':month', '2026-10')
 }
 
 /** @returns requests per second: few at night, most in the evening, and it goes up and down */

@@ -296,7 +296,7 @@ function tellOwnMetrics (deck: Admin['deck'], end: number) {
   Object.assign(deck.metricsOfApp, { times, releases: times.map(() => deck.snapshot().release.id),
     metrics: [{ name: 'shop_orders_total', help: 'Orders that were paid', type: 'counter',
       series: [['card', 0.7], ['invoice', 0.3]].map(([by, share]) => ({ labels: { by },
-        lines: [{ label: 'per second', values: orders(Number(share)) }] })
+        lines: [{ label: 'rate', values: orders(Number(share)) }] })
       ) }, { name: 'shop_open_carts', help: 'Carts that are not paid yet', type: 'gauge',
       series: [{ labels: {},
         lines: [{ label: '', values: of((load, n) => Math.round(load * 3.2 + 4 * noiseOf(n))) }] }] }, {
@@ -304,7 +304,7 @@ function tellOwnMetrics (deck: Admin['deck'], end: number) {
       help: 'How long the payment provider takes',
       type: 'histogram',
       series: [{ labels: {},
-        lines: [{ label: 'per second', values: orders(0.7) }, { label: 'mean',
+        lines: [{ label: 'rate', values: orders(0.7) }, { label: 'mean',
           values: paying((n) => 0.021 + 0.006 * noiseOf(n)) }, { label: 'p99',
           values: paying((n) => noiseOf(Math.floor(n / 24)) > 0.6 ? 0.1 : 0.05) }] }]
     }] })

@@ -303,6 +303,16 @@ test('status shows a slot that waits out a backoff', async (t) => {
        2       - …-  backoff (crash-looping)  r1 …-  …`)
 })
 
+test('status says how soon all workers restart next', async (t) => {
+  const { says, deck } = await openDeck(t)
+  deck.set({ nextRestartAt: new Date(Date.now() + (125 * 60 + 30) * 1000).toISOString() })
+  await says(`
+    $ status
+    …
+    restart  in 2 h 05 min (restart.cron)
+    …`)
+})
+
 test('the status begins with what nobody has acknowledged, and with who serves', async (t) => {
   const { says, deck } = await openDeck(t)
   const { id, at } = deck.events.publish({ type: 'keeper.lost', message: 'the keeper \u001b[31mis gone' })

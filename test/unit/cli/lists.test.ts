@@ -3,10 +3,11 @@ import { answerJson, deckFolder, serveMaster } from '../../support/deck-folder.t
 import { play } from '../../support/transcript.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
+const LATER = new Date(Date.now() + (125 * 60 + 30) * 1000).toISOString()
 const RUN = { id: 7, job: 'nightly', command: 'npm run report', state: 'failed', cause: 'exit-code', startedAt: AT,
   dueAt: AT, durationMs: 1500, actor: 'ada', release: 'r2', reason: 'it has ended with 3', code: 3, signal: null,
   output: 'one\n\u001b[2Jtwo\n' }
-const JOB = { name: 'nightly', cron: '0 3 * * *', timeZone: 'UTC', nextAt: AT, paused: null, last: RUN,
+const JOB = { name: 'nightly', cron: '0 3 * * *', timeZone: 'UTC', nextAt: LATER, paused: null, last: RUN,
   isWaiting: true }
 const GROUP = { id: 12, state: 'open', hasReturned: true, isNewInRelease: false, count: 3, firstSeenAt: AT,
   lastSeenAt: AT, lastRelease: 'r2', cause: 'crash', kind: 'exception', errorName: 'TypeError',
@@ -20,7 +21,7 @@ const ROUTE = { route: 'GET /cart', requests: 40, errors: 1, p50Ms: 2, p99Ms: 8,
 const ALERT = { id: '3', kind: 'mail', name: 'ops', isPaused: true, waiting: 1, isDefault: true, events: ['*'],
   apps: ['shop'], mail: { to: ['a@example.com', 'b@example.com'], host: 'smtp.example.com', port: 25 },
   deliveries: [{ id: 1, at: AT, event: { type: 'worker.exited' }, state: 'pending', attempt: 2, status: 451,
-    durationMs: 12, error: 'try later', nextAttemptAt: AT }] }
+    durationMs: 12, error: 'try later', nextAttemptAt: LATER }] }
 const PROFILE = { isOn: true, slices: 2, since: AT, until: AT, busyMs: 800, idleMs: 9200,
   functions: [{ function: 'total', place: 'shop.js:7', line: 9, selfMs: 400, totalMs: 600 }, { function: '(program)',
     place: '', line: null, selfMs: 8, totalMs: 8 }] }
@@ -31,9 +32,9 @@ const LISTS: Record<string, [answers: Record<string, unknown>, transcript: strin
     '/jobs': { items: [JOB, { ...JOB, name: 'reindex', cron: null, paused: { actor: 'ada' }, last: null }] }
   }, `
     $ jobs
-    JOB      NEXT                      TIMES                               LAST                   STARTED                   TOOK   WHY
-    nightly  2026-01-01T00:00:00.000Z  every day at 03:00 UTC (0 3 * * *)  failed, another waits  2026-01-01T00:00:00.000Z  1.5 s  it has ended with 3
-    reindex  paused by ada             by hand                             -                      -                         -      -
+    JOB      NEXT           TIMES                               LAST                   STARTED                   TOOK   WHY
+    nightly  in 2 h 05 min  every day at 03:00 UTC (0 3 * * *)  failed, another waits  2026-01-01T00:00:00.000Z  1.5 s  it has ended with 3
+    reindex  paused by ada  by hand                             -                      -                         -      -
     > GET /jobs`],
   'runs of all jobs, of one, and one with its output': [{ '/jobs/runs?limit=20': { items: [RUN] },
     '/jobs/nightly/runs?limit=5': { items: [] }, '/jobs/runs/7': RUN }, `
@@ -62,7 +63,7 @@ const LISTS: Record<string, [answers: Record<string, unknown>, transcript: strin
     a/b is paused
     > POST /jobs/a%2Fb/pause
     $ jobs resume nightly
-    nightly is resumed; it runs next at 2026-01-01T00:00:00.000Z
+    nightly is resumed; it runs next in 2 h 05 min
     > POST /jobs/nightly/resume
     $ jobs acknowledge nightly
     the failure of nightly is acknowledged
@@ -121,7 +122,7 @@ const LISTS: Record<string, [answers: Record<string, unknown>, transcript: strin
     3      mail  ops   paused        1  a@example.com, b@example.com by smtp.example.com:25  problems of shop
 
     ALERT  DELIVERY  TIME                      EVENT          STATE    TRIES  STATUS   TOOK  ERROR
-    3             1  2026-01-01T00:00:00.000Z  worker.exited  pending      2     451  12 ms  try later, next try at 2026-01-01T00:00:00.000Z
+    3             1  2026-01-01T00:00:00.000Z  worker.exited  pending      2     451  12 ms  try later, next try in 2 h 05 min
     > GET /alerts`],
   'the busiest functions, and what has changed': [{ '/profiles/functions?since=10m': PROFILE,
     '/profiles/changes?release=r2&beforeRelease=r1': { before: { slices: 1 }, after: { slices: 1 },

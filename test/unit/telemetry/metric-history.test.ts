@@ -15,10 +15,12 @@ test('a counter is how fast it grows, a histogram how long it took, a gauge what
   const { releases, metrics } = history.list()
   assert.deepEqual(releases, ['r1', 'r1', 'r2'])
   assert.deepEqual(Object.fromEntries(metrics.map(({ name, series: [{ lines }] }) => [name, lines])), {
-    counter: [{ label: 'per second', values: [null, 2, null] }],
+    counter: [{ label: 'rate', values: [null, 2, null] }],
     gauge: [{ label: '', values: [5, -2, 7] }],
-    histogram: [{ label: 'per second', values: [null, 100 / 15, 20 / 15] }, { label: 'mean', values: [null, 0.1, 0.1] },
-      { label: 'p99', values: [null, 0.1, null] }]
+    histogram: [{ label: 'rate', values: [null, 100 / 15, 20 / 15] }, { label: 'mean', values: [null, 0.1, 0.1] }, {
+      label: 'p99',
+      values: [null, 0.1, null]
+    }]
   })
 })
 

@@ -220,6 +220,12 @@ test('of a program that is no Node program there is what the system knows, and n
   assert.throws(() => vitals.accept(2, 2, { ...program, rssBytes: undefined }), /rssBytes/)
 })
 
+const SLOWEST = { method: 'GET', path: '/', status: 200, ms: 5, at: 0 }
+const WRONG_SLOWEST = [null, 5, {}, { ...SLOWEST, method: 'X'.repeat(201) }, { ...SLOWEST, path: 'x'.repeat(201) }, {
+  ...SLOWEST,
+  path: ['/']
+}, { ...SLOWEST, status: -1 }, { ...SLOWEST, ms: Infinity }, { ...SLOWEST, ms: '5' }, { ...SLOWEST, at: 1e300 }]
+
 test('a report that is none is refused, told once for each worker, and changes nothing', (t) => {
   const body = report()
   const wrong: Record<string, unknown> = { 'no object': 5, nothing: {},
@@ -232,9 +238,11 @@ test('a report that is none is refused, told once for each worker, and changes n
       ], ['latency', [-1, 1]], ['latency', [5, 1, 4, 1]], ['latency', [5, 1, 5, 1]], ['latency', [5, 1e300]], [
         'latency',
         Array(100_000).fill(1)
-      ], ['latency', ['5', '1']], ['latency', '11']].map(([name, value],
-        at) => [`${at}: ${name}`, { ...body, [String(name)]: value }]
-      )
+      ], ['latency', ['5', '1']], ['latency', '11'],
+        ...WRONG_SLOWEST.map((slowest) => ['routes', [{ route: 'GET /', errors: 0, latency: [5, 1], slowest }]])].map((
+          [name, value],
+          at
+        ) => [`${at}: ${name}`, { ...body, [String(name)]: value }])
     ) }
   for (const [what, report] of Object.entries(wrong)) {
     const { vitals, pass, series } = setUp(t)

@@ -265,3 +265,27 @@ test('counts the streams of HTTP/2, answered and reset', {
   assert.deepEqual([requests.count(), requests.inFlight(), classesOf(requests)], [0, [], { '4xx': 1, answered: 1,
     aborted: 1 }])
 })
+
+test('the life of a WebSocket over HTTP/2 is no latency', {
+  skip: !TELLS_OF_HTTP2 && 'this version of Node does not tell of them'
+}, async (t) => {
+  const requests = watchRequests()
+  const server = http2.createServer({ settings: { enableConnectProtocol: true } })
+  server.on('stream', (stream) => {
+    stream.respond({ ':status': 200 })
+    stream.on('end', () => stream.end()).resume()
+  })
+  const session = http2.connect(`http://127.0.0.1:${await listening(t, server)}`)
+  t.after(() => {
+    requests.stop()
+    session.destroy()
+  })
+  await once(session, 'remoteSettings')
+  const socket = session.request({ ':method': 'CONNECT', ':protocol': 'websocket', ':path': '/live' })
+  await once(socket, 'response')
+  assert.equal(requests.count(), 1)
+  socket.resume().end()
+  await once(socket, 'close')
+  await until(() => requests.count() === 0, 'it has ended')
+  assert.deepEqual(classesOf(requests), { answered: 0 })
+})

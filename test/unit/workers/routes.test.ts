@@ -7,10 +7,11 @@ import { describe, test, type TestContext } from 'node:test'
 import express from 'express'
 import fastify from 'fastify'
 import { foldedHash, foldPath } from '../../../workers/folded-path.ts'
-import { MAX_ROUTES } from '../../../workers/protocol.ts'
+import { MAX_ROUTES, MAX_TARGET_CHARS } from '../../../workers/protocol.ts'
 import { watchRequests } from '../../../workers/requests.ts'
 import { createRoutes } from '../../../workers/routes.ts'
 import { tempFolder, writeFiles } from '../../support/folder.ts'
+import { listening } from '../../support/listening.ts'
 import { rows } from '../../support/rows.ts'
 import { until } from '../../support/until.ts'
 import type { AddressInfo } from 'node:net'
@@ -118,6 +119,37 @@ test('counts at most 200 routes by themselves, and all others as one', async (t)
   const counted = await count(...Array.from({ length: MAX_ROUTES + 3 }, (_, n) => word(n)), word(0))
   assert.equal(Object.keys(counted).length, MAX_ROUTES + 1)
   assert.deepEqual([counted['(other)'], counted['GET /a/a']], [[3, 0], [2, 0]])
+})
+
+test('keeps the slowest answer of each route until it reports, with its path and without the query', async (t) => {
+  const clock = { ms: 0 }
+  const routes = createRoutes({ now: () => 1_000_000 + clock.ms })
+  const requests = watchRequests({ routes, now: () => clock.ms })
+  const server = http.createServer((request, response) => {
+    const ms = Number(/\d+/.exec(String(request.url)))
+    clock.ms += ms
+    response.writeHead(ms === 90 ? 503 : 200)
+    // What an app puts in place of these must not spoil the report.
+    if (ms === 7) {
+      request.method = 'X'.repeat(999)
+      response.statusCode = -1.5
+    }
+    response.end()
+  })
+  const port = await listening(t, server)
+  t.after(requests.stop)
+  t.after(routes.stop)
+  const slowest = async (...paths: string[]) => {
+    for (const path of paths) await ask(port, path)
+    await until(() => requests.count() === 0, 'all is answered')
+    return requests.take().routes?.map(({ slowest }) => slowest)
+  }
+  const found = { method: 'GET', path: '/orders/90', status: 503, ms: 90, at: 1_000_095 }
+  assert.deepEqual(await slowest('/orders/5', '/orders/90?token=secret', '/orders/6'), [found])
+  assert.deepEqual(await slowest('/orders/4'), [{ method: 'GET', path: '/orders/4', status: 200, ms: 4,
+    at: 1_000_105 }])
+  assert.deepEqual(await slowest(`/7${'x'.repeat(999)}`), [{ method: 'X'.repeat(MAX_TARGET_CHARS),
+    path: `/7${'x'.repeat(MAX_TARGET_CHARS - 2)}`, status: 0, ms: 7, at: 1_000_112 }])
 })
 
 test('folds the segments of a path that look like ids', () => {
