@@ -284,7 +284,7 @@ export const SCHEMA = z.strictObject({
   keeper: groupOf({
     giveUpAfter: integerOption(0, 10_000,
       'the keeper ends after its master has died this many times in a row; 0: never').default(0),
-    hungAfterMs: offOr(2000, MAX_TIMER_MS,
+    hungAfterMs: offOr(5000, MAX_TIMER_MS,
       'how long the master may be silent before the keeper replaces it; 0: no limit', 'ms').default(10_000)
   }),
   restart: groupOf({

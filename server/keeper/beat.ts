@@ -1,10 +1,9 @@
 import { lookInMiddleOfSecond } from '../../workers/look-together.ts'
 import { closeInspector, isInspected, letInspectorTakeAnyPort } from '../../workers/inspector.ts'
+import { BEAT_MS } from '../system/heartbeat.ts'
 import type { KeeperLink } from './link.ts'
 
-const BEAT_MS = 1000
-
-/** Tells the keeper once a second that this master answers: one that does not is ended, and replaced. */
+/** Tells the keeper again and again that this master answers: one that does not is ended, and replaced. */
 export function startBeat (keeper: Pick<KeeperLink, 'isKept' | 'send' | 'on' | 'onLost'>) {
   if (!keeper.isKept) return
   letInspectorTakeAnyPort()

@@ -1,7 +1,7 @@
 import os from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { errorText } from '../errors.ts'
-import { createHeartbeat, queuedMs, tickFor } from '../system/heartbeat.ts'
+import { BEAT_MS, createHeartbeat, queuedMs } from '../system/heartbeat.ts'
 import { lookInMiddleOfSecond } from '../../workers/look-together.ts'
 import type { ChildProcess } from 'node:child_process'
 
@@ -17,7 +17,7 @@ export type Watched = { child: ChildProcess, heardAt?: number, largeBeats?: numb
 const CAPTURE_WITHIN_MS = 10_000
 /** The signal that asks for its stack also ends a call that waits in the kernel, so one beat proves nothing. */
 const PROVES = 2
-const PROVEN_WITHIN_MS = 3000
+const PROVEN_WITHIN_MS = 5000
 const MIB = 1024 ** 2
 /**
  * A host of sixty apps takes a third of it. The kernel may end others before a master that has grown, and a master
@@ -27,13 +27,13 @@ const MIB = 1024 ** 2
 const MAX_MEMORY_BYTES = Math.max(256 * MIB,
   Math.min(1024 * MIB, (process.constrainedMemory() || Infinity) / 2, os.totalmem() / 2))
 /** A flood of requests or a search of logs may take much for a moment. */
-const TOO_LARGE_BEATS = 30
+const TOO_LARGE_BEATS = 15
 export type HangOptions = { afterMs: number, stack: 'on' | 'off' }
 
 const DEFAULTS: Readonly<HangOptions> = Object.freeze({ afterMs: 10_000, stack: 'on' })
 
 /**
- * Listens whether the masters still say something once a second, and how large they are. One that hangs keeps nobody
+ * Listens whether the masters still say something, and how large they are. One that hangs keeps nobody
  * from being served, but it replaces no worker either.
  */
 export function createMasterWatch<Master extends Watched> ({ list, onHung, onAnswered, capture = captureMasterStack }: {
@@ -79,11 +79,15 @@ export function createMasterWatch<Master extends Watched> ({ list, onHung, onAns
   }
 
   function newHeartbeat () {
-    return createHeartbeat({ timeoutMs: options.afterMs, queuedMs })
+    return createHeartbeat({ timeoutMs: options.afterMs, tickMs: tickMs(), queuedMs })
   }
 
   function startTimer () {
-    return options.afterMs > 0 ? lookInMiddleOfSecond(checkMasters, tickFor(options.afterMs)) : () => {}
+    return options.afterMs > 0 ? lookInMiddleOfSecond(checkMasters, tickMs()) : () => {}
+  }
+
+  function tickMs () {
+    return Math.min(options.afterMs, BEAT_MS)
   }
 
   function checkMasters () {

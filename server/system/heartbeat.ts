@@ -1,5 +1,7 @@
 import { textIn } from './proc.ts'
 
+/** Of a master to its keeper. To be woken is most of what both cost that rest. */
+export const BEAT_MS = 2000
 const MIN_TICK_MS = 500
 const MAX_TICK_MS = 1000
 

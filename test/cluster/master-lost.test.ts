@@ -197,7 +197,7 @@ describe('a master that is lost', () => {
 
 describe('keeper', { concurrency: 2 }, () => {
   rareTest('a master that is stuck or stopped is not left so', async (t) => {
-    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, flags: ['--keeper-hung-after-ms', '2000'],
+    const deck = await startReady(t, 'answers-with-pid.js', { workers: 1, flags: ['--keeper-hung-after-ms', '5000'],
       launch: { execArgv: ['--require', `${FIXTURES}loops-at-sigwinch.cjs`] } })
 
     await t.test('the keeper ends one that is stuck in a loop, and the history says where', {

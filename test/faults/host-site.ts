@@ -58,7 +58,7 @@ export async function openHostSite (t: TestOwner) {
     configFile: path.join(folders.own, CONFIG),
 
     /** Runs the command of the unit. */
-    startHost: () => user.startHost(noteLoopDelays(notes), ['--keeper-hung-after-ms', '3000']),
+    startHost: () => user.startHost(noteLoopDelays(notes), ['--keeper-hung-after-ms', '5000']),
 
     async start (name: string) {
       await user.add(name in HARMFUL || name === VICTIM ? folders.own : folders.others, name)

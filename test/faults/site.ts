@@ -40,7 +40,7 @@ const FLAGS = Object.freeze([
   '--watchdog-timeout-ms',
   '2000',
   '--keeper-hung-after-ms',
-  '3000',
+  '5000',
   '--restart-max-delay-ms',
   '1000',
   '--restart-intensity-restarts',

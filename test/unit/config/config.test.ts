@@ -97,7 +97,7 @@ test('every option can be set by flag, by environment and in the file', async ()
     'stop.message': ['text', 'text'], 'stop.signal': ['SIGQUIT', 'SIGQUIT'], rebalance: ['off', 'off'],
     'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']],
     'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500],
-    'keeper.hungAfterMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'],
+    'keeper.hungAfterMs': ['5500', 5500], 'watchdog.stack': ['off', 'off'],
     'limits.memoryBytes': ['67108864', 67108864], 'limits.cpus': ['1.5', 1.5],
     'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152],
     'diagnostics.leaks': ['off', 'off'], 'diagnostics.profiling': ['on', 'on'], 'logs.maxBytes': ['123456', 123456],
