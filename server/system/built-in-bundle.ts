@@ -1,11 +1,12 @@
 // In a bundle this takes the place of built.ts and of admin/site-code.ts. A package manager may take the files of a
 // running master away, or put files of another version there. So all that a master may want later is in one file, which
 // the master holds open.
-import { openSync, readSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { openSync, readFileSync, readSync, renameSync, writeFileSync } from 'node:fs'
+import { createRequire, getCompileCacheDir } from 'node:module'
+import path from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { compileFunction } from 'node:vm'
+import { Script } from 'node:vm'
 import type * as built from './built.ts'
 
 /** `places`: where files begin, from the end of this list, and how many bytes they have */
@@ -28,6 +29,9 @@ const ofOthers: Loaded = new Map()
 /** Global variables of zod: what zod keeps there would keep all that was loaded together with zod. */
 const OF_ZOD = ['__zod_globalConfig', '__zod_globalRegistry']
 const globals: Record<string, unknown> = globalThis
+
+/** By then the first requests have run what most requests run. */
+const KEEP_AFTER_MS = 1000
 
 const DIST = new URL('../../dist/', import.meta.url)
 
@@ -81,9 +85,7 @@ function loadFor (loaded: Loaded, file: string): object {
   const values = OF_ZOD.map((name) => [name, globals[name]] as const)
   for (const name of OF_ZOD) delete globals[name]
   try {
-    const run = compileFunction(heldText(file), ['exports', 'require', 'module', '__filename', '__dirname'], {
-      filename: beside(file)
-    })
+    const run = compile(file).runInThisContext()
     const requireOne = (name: string) => requireFor(loaded, name)
     Reflect.apply(run, module.exports, [module.exports, requireOne, module, beside(file), beside('.')])
   } catch (error) {
@@ -97,6 +99,39 @@ function loadFor (loaded: Loaded, file: string): object {
     }
   }
   return module.exports
+}
+
+/** What V8 has made of a file is kept where Node keeps this for files that are required, by the name of the bundle. */
+function compile (file: string): Script {
+  const folder = getCompileCacheDir()
+  const kept = folder && path.join(folder, `${path.basename(beside('.'))}-${file}`)
+  const cachedData = kept ? readIfAny(kept) : undefined
+  const script = new Script(`(function (exports, require, module, __filename, __dirname) {${heldText(file)}\n})`, {
+    filename: beside(file),
+    cachedData
+  })
+  if (kept && (!cachedData || script.cachedDataRejected))
+    setTimeout(() => keepCompiled(script, kept), KEEP_AFTER_MS).unref()
+  return script
+}
+
+function readIfAny (file: string): Buffer | undefined {
+  try {
+    return readFileSync(file)
+  } catch {
+    return undefined
+  }
+}
+
+/** `kept`: a file for it */
+function keepCompiled (script: Script, kept: string) {
+  const whole = `${kept}.${process.pid}`
+  try {
+    writeFileSync(whole, script.createCachedData(), { mode: 0o600, flush: true })
+    renameSync(whole, kept)
+  } catch {
+    // EACCES, ENOSPC: it is compiled each time.
+  }
 }
 
 /** `name`: of a part of Node, of a package with native code, or of another file of the bundle */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -62,4 +63,26 @@ test('code that failed while it was loaded is loaded anew, and not taken half', 
 test('a file that is cut off is told', async () => {
   const { built, pack } = await openBundle({ 'part.cjs': PART, 'sites.cjs': SITES }, 200)
   await assert.rejects(built.loadSite(), { message: `${pack} is cut off` })
+})
+
+test('what was compiled is kept for the next process, and compiled anew where it is damaged', async () => {
+  const { pack } = await openBundle({ 'part.cjs': PART, 'sites.cjs': SITES })
+  const cache = tempFolder()
+  const script = `const { loadSite } = await import('./built-in-bundle.ts')
+    console.log((await loadSite()).said)
+    const { readdirSync } = await import('node:fs')
+    const { watch } = await import('node:fs/promises')
+    const { getCompileCacheDir } = await import('node:module')
+    const kept = () => readdirSync(getCompileCacheDir()).filter((name) => /-(part|sites)\\.cjs$/.test(name)).length === 2
+    const changes = watch(getCompileCacheDir())
+    if (!kept()) for await (const _ of changes) if (kept()) break`
+  const load = () =>
+    execFileSync(process.execPath, ['--input-type=module', '--eval', script], { cwd: path.dirname(pack),
+      env: { ...process.env, NODE_COMPILE_CACHE: cache }, encoding: 'utf8' }).trim()
+  assert.equal(load(), `part${path.sep}`)
+  writeFileSync(pack, readFileSync(pack, 'utf8').replace('word = "part"', 'word = "anew"'))
+  assert.equal(load(), `part${path.sep}`, 'V8 takes code of the same length for the same')
+  for (const name of readdirSync(cache, { recursive: true, encoding: 'utf8' }))
+    if (name.endsWith('-part.cjs')) truncateSync(path.join(cache, name), 100)
+  assert.equal(load(), `anew${path.sep}`)
 })
