@@ -77,8 +77,8 @@ export function workersTable (snapshot: Status,
   const found = order.rows.filter((row) => isShown(row, show) && isMeant(row, q))
   const isCut = found.length > GLANCE && show === undefined && q === ''
   return { all, rows: (isCut ? found.slice(0, GLANCE) : found).map(besideSlot), found: found.length,
-    isMany: all.length > GLANCE, isNarrowed: q !== '' || (show !== undefined && show !== 'all'), sort,
-    order: wanted.order, show, q, others,
+    canaries: all.filter(({ isCanary }) => isCanary), isMany: all.length > GLANCE,
+    isNarrowed: q !== '' || (show !== undefined && show !== 'all'), sort, order: wanted.order, show, q, others,
     columns: Object.fromEntries(
       Object.entries(COLUMNS).map((
         [name, { label }]
