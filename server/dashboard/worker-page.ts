@@ -27,7 +27,7 @@ type Asked = { deck: Deck, history: History, id: string, params: URLSearchParams
 
 /** What is live of the page of any worker. */
 const FRAGMENTS = Object.freeze(['history-gaps', 'worker-head', 'worker-facts', 'worker-lives', 'worker-events',
-  'chart-news'])
+  'worker-looks', 'chart-news'])
 const MAX_DIAGNOSTICS = 10
 /** The log of standby workers, which have no slot yet. */
 const STANDBY_LOG = 0
@@ -94,7 +94,7 @@ export function followWorker ({ deck, history, id, params, now, can }: Asked) {
     const end = isLive ? null : told.exited && endOf(told.exited, deck.crashes)
     const looks = diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can,
       canLook: isLive && !isProgram })
-    return { fragments: looks.hasLooks ? [...FRAGMENTS, 'worker-looks'] : FRAGMENTS, now: now(),
+    return { fragments: FRAGMENTS, now: now(),
       gaps: historyGaps({ history, deck }, { since: lives.at(-1)?.startedAt ?? worker.startedAt ?? undefined,
         until: isLive ? undefined : told.exited?.at }), faults: FAULTS, newestMark: newestMark(history),
       isUnwritten: isUnwritten(history, snapshot), snapshot, isProgram, blocked: blockedReason(snapshot), isAvailable,

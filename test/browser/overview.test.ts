@@ -51,6 +51,39 @@ test('says in one sentence how the cluster is, and counts down to the next try',
   await page.getByRole('heading', { level: 1, name: '1 of 2 workers serves; slot 2 keeps crashing' }).waitFor()
 })
 
+test('the page of a worker that dies says how it ended, offers nothing more of it, and takes no line of the next one for its own', async (t) => {
+  const { dashboard, page } = await visit(t, browser, '/workers/2')
+  page.allow(/status of 404/)
+  const isSamePage = await markPage(page)
+  const write = (text: string) =>
+    appendFileSync(path.join(dashboard.deck.logs.folder, 'slot-2.stdout.log'), `${text}\n`)
+  await page.locator('#looks-profile').waitFor()
+  write('its own line')
+  await page.locator('#worker-log-lines').getByText('its own line').waitFor()
+  await page.locator('#worker-kill').click()
+  await page.getByRole('dialog').waitFor()
+
+  dashboard.setWorker(2, { id: 3, pid: 4003 })
+  dashboard.deck.events.publish({ type: 'worker.exited', slot: 2, worker: 2, cause: 'crash', code: 1,
+    message: 'worker 2 (slot 2) exited with code 1: boom', detail: { crash: 5, crashGroup: 3 } })
+  await page.locator('#worker-end').getByText('Exited with code 1: boom').waitFor()
+  assert.equal(await page.locator('#worker-end .crash-link').first().getAttribute('href'), '/crashes/3?crash=5')
+  await page.locator('#worker-looks[hidden]').waitFor({ state: 'attached' })
+  assert.equal(await page.locator('main [data-dialog]').count(), 0)
+  assert.equal(await page.getByRole('dialog').count(), 1, 'what was open stays open')
+  const session = await page.context().newCDPSession(page)
+  const streamed: string[] = []
+  session.on('Network.eventSourceMessageReceived', ({ data }) => streamed.push(data))
+  await session.send('Network.enable')
+  // Once the second has come, the page has taken the first.
+  for (const text of ['the next one listens', 'the next one serves']) {
+    write(text)
+    await until(() => streamed.some((data) => data.includes(text)), text)
+  }
+  assert.equal(await page.locator('#worker-log-lines').getByText('the next one').count(), 0)
+  assert.equal(await isSamePage(), true)
+})
+
 test('deploys by keyboard alone, and shows the progress while buttons wait with the reason', async (t) => {
   const { dashboard, page } = await visit(t, browser)
   await page.locator('#open-deploy').focus()
