@@ -11,6 +11,7 @@ import { logsModel, type Line } from '../logs/page.ts'
 import { blockedReason } from './overview.ts'
 import { toShownProfile } from '../diagnostics/page-profiles.ts'
 import { readOr } from './read-or.ts'
+import { spanIn } from './time-strip.ts'
 import { toWorkerRow } from './worker-row.ts'
 import { foldFrames } from '../crashes/page-stack.ts'
 import { lastOutput, type Ended } from '../logs/page-worker-output.ts'
@@ -98,7 +99,7 @@ export function followWorker ({ deck, history, id, params, now, can }: Asked) {
       gaps: historyGaps({ history, deck }, { since: lives.at(-1)?.startedAt ?? worker.startedAt ?? undefined,
         until: isLive ? undefined : told.exited?.at }), faults: FAULTS, newestMark: newestMark(history),
       isUnwritten: isUnwritten(history, snapshot), snapshot, isProgram, blocked: blockedReason(snapshot), isAvailable,
-      isLive, worker, end,
+      isLive, isOfTime: spanIn(params, now()) !== null, worker, end,
       next: isLive ? successorOf(row, snapshot.workers) : replacementOf(told, worker.slot, snapshot.workers),
       events: told.events.filter(({ id, type }) => id !== end?.id && type !== 'rollout.step').map(withDeed), lives,
       before: isLive ? faultBefore(lives, row) : null, ...looks }

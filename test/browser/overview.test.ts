@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { appendFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { useBrowser } from '../support/browser.ts'
+import { untilLive, useBrowser } from '../support/browser.ts'
 import { markPage, startDashboard, visit } from '../support/dashboard.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
+import { report } from '../support/vitals.ts'
 import type { WorkerRow } from '../../server/deck.ts'
 import type { NewEvent } from '../../server/events/stream.ts'
 import type { Parts } from '../support/fake.ts'
@@ -49,6 +50,42 @@ test('says in one sentence how the cluster is, and counts down to the next try',
 
   dashboard.setWorker(2, { crashLooping: true })
   await page.getByRole('heading', { level: 1, name: '1 of 2 workers serves; slot 2 keeps crashing' }).waitFor()
+})
+
+test('a chosen time stands on the whole overview: who served then and what was measured, no button of now, and no news', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const { deck } = dashboard
+  const second = Math.floor(Date.now() / 1000)
+  for (let at = second - 600; at < second; at++) {
+    const figures = at < second - 300
+      ? { latenciesMs: [5, 5, 5], cpuPercent: 25 }
+      : { latenciesMs: [5], cpuPercent: 75 }
+    for (const worker of [1, 2]) deck.vitals.accept(worker, worker, report(figures))
+    deck.vitals.turn(at)
+  }
+  const page = await dashboard.visit()
+  await page.locator('#open-deploy').waitFor()
+
+  const bar = page.locator('.time-strip a[aria-label*=" 6 requests/s"]').nth(3)
+  await bar.locator('.bin').click()
+  await page.getByRole('link', { name: 'Back to now' }).waitFor()
+  await untilLive(page)
+  await page.getByRole('heading', { level: 1, name: 'All 2 workers served, running r1', exact: true }).waitFor()
+  assert.match(await page.locator('#facts').innerText(), /Requests mean\s+6\/s[^]*CPU mean\s+50\.0%/)
+  await page.locator('#workers').getByText('Workers of that time').waitFor()
+  assert.match(String(await page.locator('#workers .row-link').first().getAttribute('href')),
+    /^\/workers\/\d+\?at=.*&since=/)
+  assert.equal(await page.locator('main [data-dialog]').count(), 0)
+
+  dashboard.setWorker(2, { id: null, pid: null, state: 'backoff', crashLooping: true, vitals: null, restarts: 1 })
+  const exit = deck.events.publish({ type: 'worker.exited', slot: 2, worker: 2, cause: 'crash', code: 1 })
+  await page.locator('#trouble[data-count="1"]').waitFor({ state: 'attached' })
+  assert.equal(await page.locator('h1').innerText(), 'All 2 workers served, running r1')
+  assert.equal(await page.locator(`#recent-${exit.id}`).count(), 0)
+
+  await page.getByRole('link', { name: 'Back to now' }).click()
+  await page.getByRole('heading', { level: 1, name: '1 of 2 workers serves; slot 2 keeps crashing' }).waitFor()
+  await page.locator('#open-deploy').waitFor()
 })
 
 test('the page of a worker that dies says how it ended, offers nothing more of it, and takes no line of the next one for its own', async (t) => {
