@@ -88,10 +88,6 @@ const events = createMarks({ slot, news: byId('chart-news'), faults, onChange: s
 
 followNow()
 choice.addEventListener('change', () => showRange(liveRange(choice.value)))
-byId('charts-live').addEventListener('click', () => {
-  showRange(liveRange(''))
-  choice.focus()
-})
 document.addEventListener('clusterdeck:preference', redrawCharts)
 new MutationObserver(redrawCharts).observe(document.documentElement, { attributeFilter: ['data-theme'] })
 new MutationObserver(showState).observe(document.documentElement, { attributeFilter: ['data-live'] })
@@ -113,10 +109,6 @@ function followNow () {
   feed.show(chosen)
   events.show(chosen)
   choice.value = isLive(chosen) ? chosen.name : 'part'
-  byId('charts-part').hidden = isLive(chosen)
-  if (isLive(chosen)) return
-  byId('charts-span').textContent = spanText(chosen.sinceMs / 1000, chosen.untilMs / 1000, viewerTime())
-  for (const page of ['history', 'logs']) byId(`charts-${page}`).setAttribute('href', urlOf(page, spanParams(chosen)))
 }
 
 function zoomTo (fromS: number, toS: number) {
@@ -129,8 +121,7 @@ function showValues (newest: Vitals, range: Range, state: FeedState) {
   feedState = state
   showState()
   for (const { plot } of charts) plot.show(newest, range)
-  // The small lines belong to the key figures, which are of now.
-  if (isLive(chosen)) drawSparks(newest, range)
+  drawSparks(newest, range)
   for (const { plot } of charts) plot.rest()
   if (moment !== null) reference.plot.point(moment)
   updateClusters()

@@ -1,7 +1,7 @@
 import { BASE } from './base.ts'
 import { byId, setText } from './elements.ts'
 import { formatExactDuration } from './format.ts'
-import { createTail } from './log-tail.ts'
+import { createTail, type Entry } from './log-tail.ts'
 import { createView } from './log-view.ts'
 import { readable } from './readable-text.ts'
 
@@ -76,8 +76,13 @@ function followLog () {
   const view = createView(byId('worker-log-lines'), ({ shown }) => {
     byId('worker-log-empty').hidden = shown > 0
   })
-  const tail = createTail({ url: BASE + panel.dataset.stream, places: String(panel.dataset.places), onEntries: view.add,
-    onState () {} })
+  // What comes after its end is of the next worker of its slot.
+  const isOwn = ({ arrivedAt }: Entry) => {
+    const end = document.getElementById('worker-end')
+    return !end || (arrivedAt ?? '') <= String(end.dataset.at)
+  }
+  const tail = createTail({ url: BASE + panel.dataset.stream, places: String(panel.dataset.places),
+    onEntries: (entries) => view.add(entries.filter(isOwn)), onState () {} })
   const toggleTail = () => document.hidden ? tail.stop() : tail.start()
   document.addEventListener('visibilitychange', toggleTail)
   addEventListener('pagehide', tail.stop)

@@ -18,7 +18,10 @@ import { offeredRelease } from '../releases/page-list.ts'
 import { toShownEvent } from '../events/page-shown-event.ts'
 import { ownTurn } from '../fleet/page-own-turn.ts'
 import { silentForApp, silentLines } from '../fleet/page-silent-hosts.ts'
+import { overviewThen } from './overview-then.ts'
+import { spanIn, type Span } from './time-strip.ts'
 import { workersTable, type Kept } from './workers-table.ts'
+import type { Powers } from './powers.ts'
 import type { Status, WorkerRow } from '../deck.ts'
 import type { RolloutView } from '../lifecycle/rollout/record.ts'
 import type { DeckEvent } from '../events/stream.ts'
@@ -63,10 +66,28 @@ const ROLLOUT_STATES: Readonly<Record<string, { label: string, tone: Tone, icon:
   'rolled-back': { label: 'was rolled back', tone: 'warn', icon: 'undo-2' }
 })
 
-/** `kept`: the order of the workers that was shown last */
-type Asked = { deck: Deck, history: History, params: URLSearchParams, now: () => number, kept?: Kept | null }
+/** `kept`: the order of the workers that was shown last; `can`: what the viewer may do */
+type Asked = { deck: Deck, history: History, params: URLSearchParams, now: () => number, kept?: Kept | null,
+  can?: Powers }
 
-export function overviewModel ({ deck, history, params, now: clock, kept }: Asked) {
+export function overviewModel (asked: Asked) {
+  const span = spanIn(asked.params, asked.now())
+  return span ? modelOfThen(asked, span) : modelOfNow(asked)
+}
+
+/** The page of now, but for all that changes. */
+function modelOfThen (asked: Asked, span: Span) {
+  const { snapshot, ...model } = modelOfNow(asked)
+  const { workers, slots, served, totals, ...then } = overviewThen(asked, span)
+  return { ...model, ...then, isPast: true, notices: [], nodes: [], silent: silentLines([]), fleetTurn: null,
+    build: null, blocked: null, wayBack: null, rollout: null, can: asked.can && { ...asked.can, operate: false },
+    totals: { ...model.totals, ...totals }, recent: recentOf(readPast(asked.history, span)),
+    table: workersTable({ ...snapshot, workers, rollout: null }, { ...asked, now: model.now,
+      isProgram: model.isProgram }),
+    snapshot: { ...snapshot, readyWorkers: served, desiredWorkers: slots, finishedWorkers: 0, nextRestartAt: null } }
+}
+
+function modelOfNow ({ deck, history, params, now: clock, kept }: Asked) {
   const now = clock()
   const seen = deck.snapshot()
   const snapshot = withFreshVitals(seen, now)
@@ -87,17 +108,22 @@ export function overviewModel ({ deck, history, params, now: clock, kept }: Aske
     isProgram, table, canonicalUrl: table.canonicalUrl, problem: table.problem, standby: snapshot.standby,
     build: deck.jobs.building(), rollout: rollout && toRollout(rollout, { history, isProgram }),
     wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }), wayBackPlace: isAtFault ? 'health' : 'rollout',
-    recent: { isAvailable: past.isAvailable,
-      events: withoutRoutineOfRollouts(past.events.map(toShownEvent), snapshot.rollout?.startedAt ?? null).slice(0,
-        RECENT_ROWS) } }
+    recent: recentOf(past, snapshot.rollout?.startedAt) }
 }
 
-/** Keeps the order of the workers from one rendering to the next. */
+function recentOf ({ isAvailable, events }: typeof UNAVAILABLE, runningSince: string | null = null) {
+  return { isAvailable, events: withoutRoutineOfRollouts(events.map(toShownEvent), runningSince).slice(0, RECENT_ROWS) }
+}
+
+/** Keeps the order of the workers from one rendering to the next. Of a chosen time nothing is new. */
 export function followOverview (asked: Asked) {
   let kept: Asked['kept'] = null
+  let isPast = false
   return () => {
+    if (isPast) return null
     const model = overviewModel({ ...asked, kept })
     kept = model.table.kept
+    isPast = 'isPast' in model
     return model
   }
 }
@@ -119,9 +145,9 @@ function toHealth ({ reasons, ...health }: Health) {
 }
 
 /** The live page works without the history. */
-function readPast (history: History) {
+function readPast (history: History, { sinceMs: since, untilMs: until }: Partial<Span> = {}) {
   return attempt(() => ({ isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null,
-    events: readWholeFolds(history, { type: RECENT_TYPES, limit: RECENT_EVENTS }).items })
+    events: readWholeFolds(history, { type: RECENT_TYPES, since, until, limit: RECENT_EVENTS }).items })
   ) ?? UNAVAILABLE
 }
 

@@ -1,7 +1,6 @@
 import { causeText } from '../../public/cause-words.ts'
 import { formatPercent, formatRate } from '../../public/format.ts'
 import { readVitals } from '../vitals/api.ts'
-import { runsProgram } from './overview.ts'
 import { readOr } from './read-or.ts'
 import type { Deck as WholeDeck } from '../deck.ts'
 import type { DeckEvent } from '../events/stream.ts'
@@ -28,7 +27,7 @@ const AROUND = 4
 const MAX_EVENTS = 300
 
 /** What is marked, the worst first. */
-const MARKS: Readonly<Record<string, (event: DeckEvent) => string>> = Object.freeze({
+export const MARKS: Readonly<Record<string, (event: DeckEvent) => string>> = Object.freeze({
   'worker.restarted': ({ cause }) => cause === 'hung' ? 'hang' : causeText(cause ?? 'restart'),
   'rollout.failed': (event) => `${rolloutName(event)} failed`,
   'rollout.rolled-back': (event) => `${rolloutName(event)} rolled back`,
@@ -38,9 +37,12 @@ const MARKS: Readonly<Record<string, (event: DeckEvent) => string>> = Object.fre
   'rollout.succeeded': rolloutName
 })
 const ORDINARY: readonly string[] = ['master.started', 'rollout.succeeded']
-/** Pages that show a chosen time, and those of which the charts do. */
-const PAGES_OF_TIME = /^\/(?:history|logs|routes?|profiles)$/
-const CHARTS_OF_TIME = /^\/(?:$|workers\/)/
+/** What pages show of a chosen time; null: that time. */
+const SHOWN: readonly [path: RegExp, shows: string | null][] = [[/^\/(?:|history|logs|routes?|profiles)$/, null], [
+  /^\/workers\//,
+  'the charts show it, and all else the whole life of the worker'
+], [/^\/(?:deploys|crashes)$/, 'the list goes on up to now'], [/^\/(?:history|rollouts|releases|crashes|jobs\/runs)\//,
+  'this page has a time of its own'], [/^/, 'this page shows now']]
 const LEFT_OUT = ['since', 'until', 'range', 'cursor', 'around', 'line', 'at']
 
 /** `path`: of the page; null where its time is none of the app's */
@@ -50,7 +52,7 @@ export function timeStrip (
 ) {
   const now = clock()
   const chosen = spanIn(params, now)
-  const isProgram = runsProgram(deck.snapshot())
+  const isProgram = deck.snapshot().release.runtime === 'other'
   const load = (span: Span) => loadIn(deck, span, { isProgram, now })
   const window = chosen ? around(chosen, now) : newest(now, load)
   const events = readOr(
@@ -71,12 +73,8 @@ export function timeStrip (
     label: `${most === null ? '' : 'highest: '}${loadText(most, isProgram)}; press a time to see it`,
     chosen: chosen &&
       { ...isoOf(chosen), release: releaseThen(history, chosen.untilMs), said: marksText(events.filter(isIn(chosen))),
-        shows: PAGES_OF_TIME.test(path)
-          ? null
-          : CHARTS_OF_TIME.test(path)
-          ? 'the charts show it, and all else here is now'
-          : 'this page shows now' }, query: chosen ? `?${new URLSearchParams(isoOf(chosen))}` : '',
-    back: urlWith(path, params, null),
+        shows: SHOWN.find(([page]) => page.test(path))?.[1] },
+    query: chosen ? `?${new URLSearchParams(isoOf(chosen))}` : '', back: urlWith(path, params, null),
     refresh: `/time-strip?${new URLSearchParams({ ...Object.fromEntries(params), path })}`,
     bins: values.map((value, index) => {
       const span = { sinceMs: Math.round(window.sinceMs + index * binMs),
@@ -148,7 +146,7 @@ function markOf (events: DeckEvent[], slowNow: DeckEvent | undefined) {
     label: marksText(events.filter((event) => event.type === type)) }
 }
 
-function rolloutName ({ detail }: DeckEvent): string {
+export function rolloutName ({ detail }: DeckEvent): string {
   const { kind, to } = detail ?? {}
   return kind === 'restart' || !to ? 'restart' : `${kind} ${to}`
 }
@@ -178,7 +176,7 @@ function loadText (value: number | null, isProgram: boolean): string {
 }
 
 /** @returns `hang, crash ×2, deploy r6` */
-function marksText (events: DeckEvent[]): string {
+export function marksText (events: DeckEvent[]): string {
   const names = Object.entries(MARKS).flatMap(([type, nameOf]) =>
     events.filter((event) => event.type === type).map(nameOf)
   )

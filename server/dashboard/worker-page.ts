@@ -11,6 +11,7 @@ import { logsModel, type Line } from '../logs/page.ts'
 import { blockedReason } from './overview.ts'
 import { toShownProfile } from '../diagnostics/page-profiles.ts'
 import { readOr } from './read-or.ts'
+import { spanIn } from './time-strip.ts'
 import { toWorkerRow } from './worker-row.ts'
 import { foldFrames } from '../crashes/page-stack.ts'
 import { lastOutput, type Ended } from '../logs/page-worker-output.ts'
@@ -27,7 +28,7 @@ type Asked = { deck: Deck, history: History, id: string, params: URLSearchParams
 
 /** What is live of the page of any worker. */
 const FRAGMENTS = Object.freeze(['history-gaps', 'worker-head', 'worker-facts', 'worker-lives', 'worker-events',
-  'chart-news'])
+  'worker-looks', 'chart-news'])
 const MAX_DIAGNOSTICS = 10
 /** The log of standby workers, which have no slot yet. */
 const STANDBY_LOG = 0
@@ -94,11 +95,11 @@ export function followWorker ({ deck, history, id, params, now, can }: Asked) {
     const end = isLive ? null : told.exited && endOf(told.exited, deck.crashes)
     const looks = diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can,
       canLook: isLive && !isProgram })
-    return { fragments: looks.hasLooks ? [...FRAGMENTS, 'worker-looks'] : FRAGMENTS, now: now(),
+    return { fragments: FRAGMENTS, now: now(),
       gaps: historyGaps({ history, deck }, { since: lives.at(-1)?.startedAt ?? worker.startedAt ?? undefined,
         until: isLive ? undefined : told.exited?.at }), faults: FAULTS, newestMark: newestMark(history),
       isUnwritten: isUnwritten(history, snapshot), snapshot, isProgram, blocked: blockedReason(snapshot), isAvailable,
-      isLive, worker, end,
+      isLive, isOfTime: spanIn(params, now()) !== null, worker, end,
       next: isLive ? successorOf(row, snapshot.workers) : replacementOf(told, worker.slot, snapshot.workers),
       events: told.events.filter(({ id, type }) => id !== end?.id && type !== 'rollout.step').map(withDeed), lives,
       before: isLive ? faultBefore(lives, row) : null, ...looks }

@@ -19,7 +19,8 @@ export const WORKER_KINDS: Readonly<Record<string, { label: string, tone: Tone }
   kept: { label: 'Kept', tone: 'drain' },
   stopping: { label: 'Stopping', tone: 'idle' },
   ready: { label: 'Ready', tone: 'ok' },
-  finished: { label: 'Finished', tone: 'ok' }
+  finished: { label: 'Finished', tone: 'ok' },
+  gone: { label: 'Ended', tone: 'idle' }
 })
 
 export function toWorkerRow<W extends Worker> (worker: W) {

@@ -67,7 +67,7 @@ function readStory (history: History, worker: number, which: { slot?: number, at
 }
 
 /** Finds how a worker ended. Null: it lives, or nobody knows */
-function exitOf (history: History, { id, worker, at }: DeckEvent): DeckEvent | null {
+export function exitOf (history: Pick<History, 'page'>, { id, worker, at }: DeckEvent): DeckEvent | null {
   const { items } = history.page({ type: 'worker.exited', worker: worker ?? undefined, since: at, limit: MAX_FORKS })
   return items.findLast((exit) => exit.id > id) ?? null
 }

@@ -5,7 +5,7 @@ import { toShownProblem, urlOf } from '../events/page-filters.ts'
 import { readOr } from './read-or.ts'
 import { besideSlot, toWorkerRow, WORKER_KINDS } from './worker-row.ts'
 import { workerUrlOf } from './worker-url.ts'
-import type { Status } from '../deck.ts'
+import type { Status, WorkerRow } from '../deck.ts'
 
 /**
  * The table of workers on the overview: which rows it shows, and in which order. Both are in the address of the page,
@@ -77,8 +77,8 @@ export function workersTable (snapshot: Status,
   const found = order.rows.filter((row) => isShown(row, show) && isMeant(row, q))
   const isCut = found.length > GLANCE && show === undefined && q === ''
   return { all, rows: (isCut ? found.slice(0, GLANCE) : found).map(besideSlot), found: found.length,
-    isMany: all.length > GLANCE, isNarrowed: q !== '' || (show !== undefined && show !== 'all'), sort,
-    order: wanted.order, show, q, others,
+    canaries: all.filter(({ isCanary }) => isCanary), isMany: all.length > GLANCE,
+    isNarrowed: q !== '' || (show !== undefined && show !== 'all'), sort, order: wanted.order, show, q, others,
     columns: Object.fromEntries(
       Object.entries(COLUMNS).map((
         [name, { label }]
@@ -105,15 +105,18 @@ function rowsOf ({ workers, rollout }: Status, history: History) {
   const ends = workers.some(({ id }) => id === null) ? lastEnds(history) : new Map()
   /** by slot, so that its workers stay together */
   const severities: Map<number, number> = new Map()
-  const rows = workers.map(toWorkerRow)
+  const rows = workers.map((worker: WorkerRow & { url?: string }) => toWorkerRow(worker))
   for (const { slot, badge } of rows)
     severities.set(slot, Math.max(severities.get(slot) ?? 0, SEVERITY[badge.tone] ?? 0))
   return rows.map((row) => {
     const last = row.id === null ? ends.get(row.slot) ?? null : null
     return { ...row, last, severity: severities.get(row.slot) ?? 0,
       isCanary: row.id !== null && canaries.includes(row.id),
-      url: row.id === null ? last?.url ?? `/history?type=worker.exited&slot=${row.slot}` : workerUrlOf(row.id),
-      title: titleOf(row, last) }
+      url: row.url
+        ? row.url
+        : row.id === null
+        ? last?.url ?? `/history?type=worker.exited&slot=${row.slot}`
+        : workerUrlOf(row.id), title: titleOf(row, last) }
   })
 }
 

@@ -237,23 +237,19 @@ rareTest('what a drag marks is looked into, stays over a reload, and leads to th
       'all charts show what is marked'
     )
     await page.mouse.up()
-    await page.locator('#charts-part').waitFor()
+    await page.locator('.time-chosen').waitFor()
     await page.getByText('Past time, not live').waitFor()
     const params = new URL(page.url()).searchParams
     const [since, until] = ['since', 'until'].map((name) => Date.parse(String(params.get(name))))
     assert.ok(Math.abs(until - since - 45 * 60_000) < 120_000, `${until - since} ms`)
     for (const name of ['history', 'logs'])
-      assert.equal(await page.locator(`#charts-${name}`).getAttribute('href'), `/${name}?${params}`)
+      await page.locator(`.time-chosen a[href="/${name}?${params}"]`).waitFor()
     await page.reload()
-    await page.locator('#charts-part').waitFor()
+    await page.locator('.time-chosen').waitFor()
     assert.equal(new URL(page.url()).searchParams.get('since'), params.get('since'))
-    // The page goes on to be live at its new address.
     await untilLive(page)
-    dashboard.setWorker(1, {
-      vitals: { at: new Date().toISOString(), rssBytes: 1e8, cpuPercent: 5, requestsPerSecond: 77, latencyP99Ms: 1 }
-    })
-    await page.locator('#workers .rate', { hasText: '77' }).waitFor()
-    await page.locator('#charts-live').click()
+    await page.locator('#workers').getByText('Workers of that time').waitFor()
+    await page.getByLabel('Range').selectOption('15m')
     assert.equal(new URL(page.url()).search, '')
     dashboard.setWorker(1, {
       vitals: { at: new Date().toISOString(), rssBytes: 1e8, cpuPercent: 5, requestsPerSecond: 78, latencyP99Ms: 1 }
@@ -278,7 +274,7 @@ rareTest('a finger marks a part of the charts, and up and down it scrolls the pa
   }
   await draw([[0.5, 90], [0.5, 60], [0.5, 20], [0.5, -40]])
   await page.waitForFunction(() => scrollY > 0)
-  assert.equal(await page.locator('#charts-part').isVisible(), false)
+  assert.equal(await page.locator('.time-chosen').count(), 0)
   await page.locator('#chart-cpu').scrollIntoViewIfNeeded()
   Object.assign(box, await page.locator('#chart-cpu .u-over').boundingBox())
   await draw([[0.3, 30], [0.35, 30], [0.5, 30], [0.6, 30]])

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { appendFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { useBrowser } from '../support/browser.ts'
+import { untilLive, useBrowser } from '../support/browser.ts'
 import { markPage, startDashboard, visit } from '../support/dashboard.ts'
 import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
+import { report } from '../support/vitals.ts'
 import type { WorkerRow } from '../../server/deck.ts'
 import type { NewEvent } from '../../server/events/stream.ts'
 import type { Parts } from '../support/fake.ts'
@@ -49,6 +50,75 @@ test('says in one sentence how the cluster is, and counts down to the next try',
 
   dashboard.setWorker(2, { crashLooping: true })
   await page.getByRole('heading', { level: 1, name: '1 of 2 workers serves; slot 2 keeps crashing' }).waitFor()
+})
+
+test('a chosen time stands on the whole overview: who served then and what was measured, no button of now, and no news', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const { deck } = dashboard
+  const second = Math.floor(Date.now() / 1000)
+  for (let at = second - 600; at < second; at++) {
+    const figures = at < second - 300
+      ? { latenciesMs: [5, 5, 5], cpuPercent: 25 }
+      : { latenciesMs: [5], cpuPercent: 75 }
+    for (const worker of [1, 2]) deck.vitals.accept(worker, worker, report(figures))
+    deck.vitals.turn(at)
+  }
+  const page = await dashboard.visit()
+  await page.locator('#open-deploy').waitFor()
+
+  const bar = page.locator('.time-strip a[aria-label*=" 6 requests/s"]').nth(3)
+  await bar.locator('.bin').click()
+  await page.getByRole('link', { name: 'Back to now' }).waitFor()
+  await untilLive(page)
+  await page.getByRole('heading', { level: 1, name: 'All 2 workers served, running r1', exact: true }).waitFor()
+  assert.match(await page.locator('#facts').innerText(), /Requests mean\s+6\/s[^]*CPU mean\s+50\.0%/)
+  await page.locator('#workers').getByText('Workers of that time').waitFor()
+  assert.match(String(await page.locator('#workers .row-link').first().getAttribute('href')),
+    /^\/workers\/\d+\?at=.*&since=/)
+  assert.equal(await page.locator('main [data-dialog]').count(), 0)
+
+  dashboard.setWorker(2, { id: null, pid: null, state: 'backoff', crashLooping: true, vitals: null, restarts: 1 })
+  const exit = deck.events.publish({ type: 'worker.exited', slot: 2, worker: 2, cause: 'crash', code: 1 })
+  await page.locator('#trouble[data-count="1"]').waitFor({ state: 'attached' })
+  assert.equal(await page.locator('h1').innerText(), 'All 2 workers served, running r1')
+  assert.equal(await page.locator(`#recent-${exit.id}`).count(), 0)
+
+  await page.getByRole('link', { name: 'Back to now' }).click()
+  await page.getByRole('heading', { level: 1, name: '1 of 2 workers serves; slot 2 keeps crashing' }).waitFor()
+  await page.locator('#open-deploy').waitFor()
+})
+
+test('the page of a worker that dies says how it ended, offers nothing more of it, and takes no line of the next one for its own', async (t) => {
+  const { dashboard, page } = await visit(t, browser, '/workers/2')
+  page.allow(/status of 404/)
+  const isSamePage = await markPage(page)
+  const write = (text: string) =>
+    appendFileSync(path.join(dashboard.deck.logs.folder, 'slot-2.stdout.log'), `${text}\n`)
+  await page.locator('#looks-profile').waitFor()
+  write('its own line')
+  await page.locator('#worker-log-lines').getByText('its own line').waitFor()
+  await page.locator('#worker-kill').click()
+  await page.getByRole('dialog').waitFor()
+
+  dashboard.setWorker(2, { id: 3, pid: 4003 })
+  dashboard.deck.events.publish({ type: 'worker.exited', slot: 2, worker: 2, cause: 'crash', code: 1,
+    message: 'worker 2 (slot 2) exited with code 1: boom', detail: { crash: 5, crashGroup: 3 } })
+  await page.locator('#worker-end').getByText('Exited with code 1: boom').waitFor()
+  assert.equal(await page.locator('#worker-end .crash-link').first().getAttribute('href'), '/crashes/3?crash=5')
+  await page.locator('#worker-looks[hidden]').waitFor({ state: 'attached' })
+  assert.equal(await page.locator('main [data-dialog]').count(), 0)
+  assert.equal(await page.getByRole('dialog').count(), 1, 'what was open stays open')
+  const session = await page.context().newCDPSession(page)
+  const streamed: string[] = []
+  session.on('Network.eventSourceMessageReceived', ({ data }) => streamed.push(data))
+  await session.send('Network.enable')
+  // Once the second has come, the page has taken the first.
+  for (const text of ['the next one listens', 'the next one serves']) {
+    write(text)
+    await until(() => streamed.some((data) => data.includes(text)), text)
+  }
+  assert.equal(await page.locator('#worker-log-lines').getByText('the next one').count(), 0)
+  assert.equal(await isSamePage(), true)
 })
 
 test('deploys by keyboard alone, and shows the progress while buttons wait with the reason', async (t) => {

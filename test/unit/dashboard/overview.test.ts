@@ -228,6 +228,14 @@ test('a job that went well is no recent event, and one that failed is', () => {
   assert.deepEqual([asked.includes('job.succeeded'), asked.includes('job.failed')], [false, true])
 })
 
+test('a canary is counted beside the workers of all slots, by its figure and by the table', () => {
+  const rollout = aRollout({ state: 'canary', steps: [STEP] })
+  const model = modelOf({ workers: [W(1), W(1, { id: 3, release: 'r2', state: 'starting' }), W(2)], rollout })
+  assert.match(seen(views.render('partials/facts', model)), /^Workers 2 \/ 2 ready, 1 canary /)
+  assert.match(seen(views.render('partials/workers', model)), /^2 ready · 1 canary$/m)
+  assert.match(seen(views.render('partials/facts', modelOf({}))), /^Workers 2 \/ 2 ready Requests/)
+})
+
 test('two renderings differ in nothing but time that goes on', () => {
   const at = (now: number) => views.fragment('workers', modelOf({}, now))
   assert.notDeepEqual(at(NOW).parts, at(NOW + 3_600_000).parts)
