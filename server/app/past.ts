@@ -1,8 +1,10 @@
 import { readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { readPast, type Past } from '../../db/past.ts'
-import { endOf, STREAMS, type Log } from '../logs/log-files.ts'
+import { endOf, listLogs, STREAMS, type Log } from '../logs/log-files.ts'
 import { tailSync } from '../logs/reader.ts'
+import { createSearch, type Search } from '../logs/search.ts'
+import { createStamps } from '../logs/stamps.ts'
 import { attempt } from '../errors.ts'
 
 /** What is known of an app that does not run: its last events, its open crashes and its last words. */
@@ -24,6 +26,24 @@ export function pastOfApp (folder: string): Past {
       crashes: [] }),
     lines: attempt(() => lastLines(path.join(folder, 'logs')), [])
   }
+}
+
+/** By their folders, as each holds back those who search too much. */
+const searches: Map<string, Search> = new Map()
+
+/** What searches the logs of an app that does not run. `dataDir`: of the app */
+export function logsLeftIn (dataDir: string) {
+  const folder = path.join(dataDir, 'logs')
+  const search = searches.get(folder) ?? createSearch({ folder })
+  searches.set(folder, search)
+  const find: Search['find'] = async (wanted) => {
+    // A master that was killed has not noted when the last lines came.
+    wanted.logs.forEach(createStamps({ folder }).look)
+    return await search.find(wanted)
+  }
+  const slots = [...new Set(listLogs(folder).map(({ slot }) => slot))].sort((a, b) => a - b)
+  return { logs: { find, slots: () => slots },
+    snapshot: () => ({ desiredWorkers: Math.max(0, ...slots), workers: [] }) }
 }
 
 /** @returns of the log that was written last, stderr before stdout */
