@@ -1,7 +1,7 @@
-import { readdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import path from 'node:path'
 import { readPast, type Past } from '../../db/past.ts'
-import { endOf, listLogs, STREAMS, type Log } from '../logs/log-files.ts'
+import { endOf, listLogs, liveFile, STREAMS } from '../logs/log-files.ts'
 import { tailSync } from '../logs/reader.ts'
 import { createSearch, type Search } from '../logs/search.ts'
 import { createStamps } from '../logs/stamps.ts'
@@ -17,7 +17,6 @@ const EVENTS = 60
 const CRASHES = 5
 const LINES = 40
 const MAX_BYTES = 64 * 1024
-const LIVE = /^slot-(\d{1,3})\.(stdout|stderr)\.log$/
 
 /** `folder`: its data folder. What cannot be read is empty: somebody wants to know why it does not run. */
 export function pastOfApp (folder: string): Past {
@@ -48,10 +47,9 @@ export function logsLeftIn (dataDir: string) {
 
 /** @returns of the log that was written last, stderr before stdout */
 function lastLines (folder: string): string[] {
-  const logs = readdirSync(folder).flatMap((name) => {
-    const [, slot, stream] = LIVE.exec(name) ?? []
-    const { size, mtimeMs } = statSync(path.join(folder, name))
-    return slot === undefined || size === 0 ? [] : [{ log: { slot: Number(slot), stream } as Log, mtimeMs }]
+  const logs = listLogs(folder).flatMap((log) => {
+    const { size, mtimeMs } = statSync(liveFile(folder, log))
+    return size === 0 ? [] : [{ log, mtimeMs }]
   })
   const rank = ({ log, mtimeMs }: typeof logs[number]) => [-STREAMS.indexOf(log.stream), -mtimeMs]
   const [last] = logs.sort((a, b) => rank(a)[0] - rank(b)[0] || rank(a)[1] - rank(b)[1])

@@ -6,7 +6,7 @@ import { DECK_NAME } from './apps.ts'
 import { isCron, isTimeZone } from './cron.ts'
 import { isAddress } from './is-address.ts'
 import { MAX_WORKERS } from './max-workers.ts'
-import { unitOf, type Unit } from './units.ts'
+import { UNITS, type Unit } from './units.ts'
 import { readyLineOf } from '../lifecycle/ready-line.ts'
 import { LABEL_NAME, MEMBER_NAME } from './member-name.ts'
 
@@ -457,6 +457,7 @@ type Name = {
   flag: string,
   /** `CLUSTERDECK_READY_TIMEOUT_MS` */
   env: string,
+  unit: Unit | null,
   /** the default */
   fallback?: unknown,
   takesEffect: TakesEffect,
@@ -486,11 +487,11 @@ function toOption (path: string[], field: z.ZodType, about: About): Option {
   const name = path.join('.')
   const words = about.words ?? path.flatMap((part) => part.split(/(?=[A-Z])/)).map((word) => word.toLowerCase())
   const isListed = (places: readonly string[]) => places.some((place) => name === place || name.startsWith(`${place}.`))
-  const unit = unitOf(about.hint)
+  const unit = UNITS.find((each) => each === about.hint) ?? null
   const expected = unit === null
     ? about.expected
     : `${about.expected}, or one with its unit such as "${EXAMPLES[unit]}"`
-  return { ...about, expected, name, path,
+  return { ...about, expected, unit, name, path,
     key: words[0] + words.slice(1).map((word) => word[0].toUpperCase() + word.slice(1)).join(''),
     flag: `--${words.join('-')}`, env: `CLUSTERDECK_${about.variable ?? words.join('_').toUpperCase()}`,
     fallback: field.safeParse(undefined).data,
