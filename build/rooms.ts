@@ -78,7 +78,7 @@ const ROOMS: Record<string, Room> = {
   config: { because: 'the configuration knows nobody whom it configures',
     may: ['events/kinds.ts', 'events/pattern.ts', 'launch/', 'lifecycle/duration.ts', 'lifecycle/ready-line.ts',
       'system/app-node.ts', 'system/built.ts', 'system/loopback.ts', 'system/trust.ts', 'system/without-url-secrets.ts',
-      'system/working-folder.ts'] },
+      'system/working-folder.ts', '../public/setting-value.ts'] },
   launch: { because: 'what would run is told by the files alone', may: [], never: PACKAGES },
   system: { because: 'the system below knows nobody above', may: ['run-on.js', '../db/lock.ts'] },
   systemd: { because: 'the service manager is told what the rooms hand over',

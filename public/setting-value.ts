@@ -1,14 +1,27 @@
 import type { Unit } from '../server/config/units.ts'
 
-/** Writes the value of an option as people say it: by the server for the page, and by the browser for what is typed. */
+/** Writes and reads the value of an option as people say it: on the server, and in the browser while it is typed. */
 
-/** the largest first */
-type Units = readonly (readonly [size: number, unit: string])[]
+/** the largest first; `typed`: what somebody may write for it, in lower case */
+type Units = readonly (readonly [size: number, unit: string, typed: RegExp])[]
 
-const UNITS: Readonly<Record<'ms' | 'bytes', Units>> = Object.freeze({
-  ms: [[86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1000, 's'], [1, 'ms']],
-  bytes: [[1024 ** 3, 'GB'], [1024 ** 2, 'MB'], [1024, 'KB'], [1, 'bytes']]
+const UNITS: Readonly<Record<Unit, Units>> = Object.freeze({
+  ms: [[86_400_000, 'd', /^d(ays?)?$/], [3_600_000, 'h', /^h(ours?)?$/], [60_000, 'min', /^m(in(ute)?s?)?$/], [1000,
+    's', /^s(ec(ond)?s?)?$/], [1, 'ms', /^(ms|milliseconds?)$/]],
+  bytes: [[1024 ** 3, 'GB', /^gi?b?$/], [1024 ** 2, 'MB', /^mi?b?$/], [1024, 'KB', /^ki?b?$/], [1, 'bytes',
+    /^b(ytes?)?$/]],
+  share: [[0.01, '%', /^(%|percent)$/]],
+  times: [[1, 'times', /^(times|x)$/]]
 })
+
+/** @returns the number that a text such as `1 h 30 min`, `300MB` or `5 %` means; null: it has not such a unit */
+export function numberWithUnit (text: string, unit: Unit | null): number | null {
+  if (unit === null || !/^(\d+(\.\d+)?\s*[a-z%]+\s*)+$/i.test(text.trim())) return null
+  const sizes = Array.from(text.toLowerCase().matchAll(/([\d.]+)\s*([a-z%]+)/g),
+    ([, count, word]) => Number(count) * (UNITS[unit].find(([, , typed]) => typed.test(word))?.[0] ?? Number.NaN))
+  const sum = sizes.reduce((total, size) => total + size, 0)
+  return Number.isNaN(sum) ? null : Number(sum.toFixed(unit === 'ms' || unit === 'bytes' ? 0 : 6))
+}
 
 /**
  * `zero`: what 0 means, which is no number then.

@@ -1,5 +1,5 @@
 import { findElement, setText } from './elements.ts'
-import { saidValue } from './setting-value.ts'
+import { numberWithUnit, saidValue } from './setting-value.ts'
 import type { Unit } from '../server/config/units.ts'
 
 /** The dialog that changes a setting: says a number as people do, while it is typed. */
@@ -14,8 +14,8 @@ dialog.addEventListener('focusin', sayValue)
 
 function sayValue () {
   const text = field.value.trim()
-  const said = /^\d+(\.\d+)?$/.test(text)
-    ? saidValue(Number(text), (unit.value || null) as Unit | null, zero.value || null)
-    : null
+  const unitOf = (unit.value || null) as Unit | null
+  const number = /^\d+(\.\d+)?$/.test(text) ? Number(text) : numberWithUnit(text, unitOf)
+  const said = number === null ? null : saidValue(number, unitOf, zero.value || null)
   setText(dialog.querySelector('#dialog-setting-said'), said === null ? '' : `= ${said}`)
 }

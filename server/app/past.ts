@@ -1,8 +1,10 @@
-import { readdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import path from 'node:path'
 import { readPast, type Past } from '../../db/past.ts'
-import { endOf, STREAMS, type Log } from '../logs/log-files.ts'
+import { endOf, listLogs, liveFile, STREAMS } from '../logs/log-files.ts'
 import { tailSync } from '../logs/reader.ts'
+import { createSearch, type Search } from '../logs/search.ts'
+import { createStamps } from '../logs/stamps.ts'
 import { attempt } from '../errors.ts'
 
 /** What is known of an app that does not run: its last events, its open crashes and its last words. */
@@ -15,7 +17,6 @@ const EVENTS = 60
 const CRASHES = 5
 const LINES = 40
 const MAX_BYTES = 64 * 1024
-const LIVE = /^slot-(\d{1,3})\.(stdout|stderr)\.log$/
 
 /** `folder`: its data folder. What cannot be read is empty: somebody wants to know why it does not run. */
 export function pastOfApp (folder: string): Past {
@@ -26,12 +27,29 @@ export function pastOfApp (folder: string): Past {
   }
 }
 
+/** By their folders, as each holds back those who search too much. */
+const searches: Map<string, Search> = new Map()
+
+/** What searches the logs of an app that does not run. `dataDir`: of the app */
+export function logsLeftIn (dataDir: string) {
+  const folder = path.join(dataDir, 'logs')
+  const search = searches.get(folder) ?? createSearch({ folder })
+  searches.set(folder, search)
+  const find: Search['find'] = async (wanted) => {
+    // A master that was killed has not noted when the last lines came.
+    wanted.logs.forEach(createStamps({ folder }).look)
+    return await search.find(wanted)
+  }
+  const slots = [...new Set(listLogs(folder).map(({ slot }) => slot))].sort((a, b) => a - b)
+  return { logs: { find, slots: () => slots },
+    snapshot: () => ({ desiredWorkers: Math.max(0, ...slots), workers: [] }) }
+}
+
 /** @returns of the log that was written last, stderr before stdout */
 function lastLines (folder: string): string[] {
-  const logs = readdirSync(folder).flatMap((name) => {
-    const [, slot, stream] = LIVE.exec(name) ?? []
-    const { size, mtimeMs } = statSync(path.join(folder, name))
-    return slot === undefined || size === 0 ? [] : [{ log: { slot: Number(slot), stream } as Log, mtimeMs }]
+  const logs = listLogs(folder).flatMap((log) => {
+    const { size, mtimeMs } = statSync(liveFile(folder, log))
+    return size === 0 ? [] : [{ log, mtimeMs }]
   })
   const rank = ({ log, mtimeMs }: typeof logs[number]) => [-STREAMS.indexOf(log.stream), -mtimeMs]
   const [last] = logs.sort((a, b) => rank(a)[0] - rank(b)[0] || rank(a)[1] - rank(b)[1])

@@ -385,7 +385,7 @@ alerts [action] [word...]: print the alerts and their deliveries; add, change, p
 
 config [set] [change...]: print the options and where each value comes from, or change some while the app runs
   clusterdeck config  # every option, its value and where that comes from
-  clusterdeck config set drain.deadlineMs=10000  # let workers drain for ten seconds at most
+  clusterdeck config set drain.deadlineMs=10s  # let workers drain for ten seconds at most
   clusterdeck config set rollout.surge=25% rollout.onFailure=hold  # several at once, all or none
 
 open: print a one-time sign-in link and open it

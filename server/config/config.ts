@@ -17,6 +17,7 @@ import { LOADED } from './loaded-schema.ts'
 import { isPlain } from './plain-values.ts'
 import { chooseNode, isOldNode, stripsTypes } from '../system/app-node.ts'
 import { asNamed, pinPath } from '../system/working-folder.ts'
+import { numberWithUnit } from '../../public/setting-value.ts'
 import { withoutUrlSecrets } from '../system/without-url-secrets.ts'
 import { valueIn } from './value-in.ts'
 import type { core, z } from 'zod'
@@ -518,8 +519,10 @@ function setAt (group: Record<string, unknown>, [key, ...below]: string[], value
   if (isObject(inner)) setAt(inner, below, value)
 }
 
-/** @returns its value, where a path in it starts from its folder */
-function placedValue (given: Given, { kind, pathIn, mayBeAddress = false }: Option): unknown {
+/** @returns its value: a number for a text with its unit, and where a path in it starts from its folder */
+function placedValue (given: Given, { kind, unit, pathIn, mayBeAddress = false }: Option): unknown {
+  if (kind === 'integer' && typeof given.value === 'string')
+    return numberWithUnit(given.value, unit) ?? given.value
   if (kind === 'path') return mayBeAddress && isAddress(String(given.value)) ? given.value : resolvedPath(given)
   return pathIn === undefined ? given.value : withPath(given, pathIn)
 }

@@ -6,6 +6,7 @@ import { DECK_NAME } from './apps.ts'
 import { isCron, isTimeZone } from './cron.ts'
 import { isAddress } from './is-address.ts'
 import { MAX_WORKERS } from './max-workers.ts'
+import { UNITS, type Unit } from './units.ts'
 import { readyLineOf } from '../lifecycle/ready-line.ts'
 import { LABEL_NAME, MEMBER_NAME } from './member-name.ts'
 
@@ -40,6 +41,8 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 const BUILD_TIMEOUT_MS = 900_000
 /** `/jobs/runs` is a path of the API, and `command.log` has the commands of `clusterdeck run`. */
 const TAKEN_JOB_NAMES = Object.freeze(['runs', 'command'])
+const EXAMPLES: Readonly<Record<Unit, string>> = Object.freeze({ ms: '30 s', bytes: '512 MB', share: '5 %',
+  times: '3 times' })
 /** A path and perhaps a query, as the first line of a request has them. */
 const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 
@@ -77,12 +80,9 @@ const JOB_PARTS = Object.freeze({
 const ROLLOUT = {
   order: choiceOption(['start-first', 'stop-first'],
     'which worker goes first in a replacement; start-first: the new one is ready before the old one drains, stop-first: the old one ends first'),
-  surge: z.union([z.int().min(1).max(MAX_WORKERS), z.string().regex(/^(100|[1-9]\d?)%$/)]).default(1).register(ABOUT, {
-    kind: 'integer',
-    hint: 'n|n%',
-    expected: `an integer from 1 to ${MAX_WORKERS} or a share such as "25%"`,
-    description: 'how many workers a deploy replaces at the same time'
-  }),
+  surge: z.union([z.int().min(1).max(MAX_WORKERS), z.string().regex(/^(100|[1-9]\d?) ?%$/)]).default(1).register(ABOUT,
+    { kind: 'integer', hint: 'n|n%', expected: `an integer from 1 to ${MAX_WORKERS} or a share such as "25%"`,
+      description: 'how many workers a deploy replaces at the same time' }),
   minReadyMs: millisecondsOption(
     'how long a new worker must be ready without a crash before the old one drains; 0: not at all'
   ).default(0),
@@ -457,6 +457,7 @@ type Name = {
   flag: string,
   /** `CLUSTERDECK_READY_TIMEOUT_MS` */
   env: string,
+  unit: Unit | null,
   /** the default */
   fallback?: unknown,
   takesEffect: TakesEffect,
@@ -486,7 +487,11 @@ function toOption (path: string[], field: z.ZodType, about: About): Option {
   const name = path.join('.')
   const words = about.words ?? path.flatMap((part) => part.split(/(?=[A-Z])/)).map((word) => word.toLowerCase())
   const isListed = (places: readonly string[]) => places.some((place) => name === place || name.startsWith(`${place}.`))
-  return { ...about, name, path,
+  const unit = UNITS.find((each) => each === about.hint) ?? null
+  const expected = unit === null
+    ? about.expected
+    : `${about.expected}, or one with its unit such as "${EXAMPLES[unit]}"`
+  return { ...about, expected, unit, name, path,
     key: words[0] + words.slice(1).map((word) => word[0].toUpperCase() + word.slice(1)).join(''),
     flag: `--${words.join('-')}`, env: `CLUSTERDECK_${about.variable ?? words.join('_').toUpperCase()}`,
     fallback: field.safeParse(undefined).data,

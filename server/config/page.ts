@@ -1,3 +1,5 @@
+import { z } from 'zod'
+import { parseFields } from '../api/input.ts'
 import { settingState } from './api.ts'
 import { capitalised } from '../../public/format.ts'
 import { saidValue } from '../../public/setting-value.ts'
@@ -38,7 +40,14 @@ const CHANGED = Object.freeze({ id: 'changed', title: 'Changed' })
 
 /** The newest changes, of which one is looked for by the name of an option. */
 const MAX_CHANGES = 200
-const MAX_SEARCH_CHARS = 100
+const FIELDS = z.object({ q: z.string().max(100).optional().describe('at most 100 characters'),
+  show: z.enum(['all', 'changed']).optional().describe('all or changed') })
+/** What people type who do not know our word for it. */
+const OUR_WORDS: Readonly<Record<string, string>> = Object.freeze({ batch: 'same time', check: 'ready', email: 'mail',
+  environment: 'variables', freeze: 'blocked', graceful: 'drain', hang: 'blocked', heap: 'memory', instances: 'workers',
+  liveness: 'watchdog', logging: 'logs.', login: 'signed in', oom: 'memory', parallel: 'same time',
+  prometheus: '/metrics', ram: 'memory', readiness: 'ready', retention: 'kept', rotate: 'logs.max',
+  rotation: 'logs.max', schedule: 'cron', shutdown: 'drain', ssl: 'tls' })
 
 /** `asked`: whoever may not deploy does not have the configuration read again */
 export async function settingsPageModel (asked: Asked & { can?: Powers }) {
@@ -52,29 +61,37 @@ export function followSettings (asked: Asked) {
 
 export function settingsModel ({ deck, history, params }: Asked) {
   const all = deck.settings.list()
-  const q = (params.get('q') ?? '').trim().slice(0, MAX_SEARCH_CHARS)
+  const { texts: { q = '', show = 'all' } } = parseFields(FIELDS, params)
   const changers = all.some(({ source }) => source === 'operator') ? changersIn(history) : new Map()
   const running = deck.snapshot().desiredWorkers
-  const found = all.filter(isFoundBy(q))
   const isChanged = ({ source }: Setting) => source !== 'default'
+  const found = all.filter((setting) => show === 'all' || isChanged(setting)).filter(isFoundBy(q))
   const groups = [{ ...CHANGED, settings: found.filter(isChanged) },
     ...GROUPS.map(({ id, title, parts }) => ({ id, title,
       settings: found.filter((setting) => !isChanged(setting) && parts.includes(setting.name.split('.')[0])) })
     )].map(({ settings, ...group }) => ({ ...group,
       settings: settings.map((setting) => toShown(setting, changers.get(setting.name) ?? null, running)) })
     )
-  return { q, groups: groups.filter(({ settings }) => settings.length > 0), problem: null,
-    canonicalUrl: urlOf('/settings', { q }) }
+  const link = (tab: string) => urlOf('/settings', { show: tab === 'all' ? undefined : tab, q })
+  const tabs = [['all', 'All'], ['changed', 'Changed']].map(([tab, label]) => ({ label, url: link(tab),
+    isCurrent: tab === show, count: tab === 'all' ? all.length : all.filter(isChanged).length })
+  )
+  return { q, show, tabs, groups: groups.filter(({ settings }) => settings.length > 0), problem: null,
+    canonicalUrl: link(show) }
 }
 
-/** Tells whether each word of it is somewhere in the name, the description, the value or where that comes from */
+/**
+ * Tells whether each word of it, or our word for that, is somewhere in the name, the description, what is expected, the
+ * value or where that comes from
+ */
 function isFoundBy (q: string): (setting: Setting) => boolean {
-  const words = q.toLowerCase().split(/\s+/).filter(Boolean)
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean).map((word) =>
+    Object.hasOwn(OUR_WORDS, word) ? OUR_WORDS[word] : word.replace(/(?<=...)s$/, '')
+  )
   return (setting) => {
-    const { name, description, from, isSecret } = setting
-    const text = [name, description, from, ...isSecret ? [] : Object.values(valueTexts(setting.value, setting))].join(
-      ' '
-    ).toLowerCase()
+    const { name, description, expected, from, isSecret } = setting
+    const text = [name, description, expected, from,
+      ...isSecret ? [] : Object.values(valueTexts(setting.value, setting))].join(' ').toLowerCase()
     return words.every((word) => text.includes(word))
   }
 }

@@ -5,7 +5,6 @@ import { originOf, valueOf, withValues, type Config } from './config.ts'
 import { OPTIONS, type Option } from './option-list.ts'
 import { isUsed } from './runtime-options.ts'
 import { withoutUrlSecrets } from '../system/without-url-secrets.ts'
-import { UNITS } from './units.ts'
 import type { Setting } from '../api/shapes.ts'
 
 export type Settings = ReturnType<typeof createSettings>
@@ -103,12 +102,11 @@ export function createSettings (configured: Config, { key }: { key: string }) {
   }
 
   function toSetting (option: Option): Setting {
-    const { name, fallback = null, description, expected, hint, takesEffect, isSecret } = option
+    const { name, fallback = null, description, expected, unit, takesEffect, isSecret } = option
     const origin = originOf(configured, name) ?? UNSET
     return { name, value: shownValue(option, current), ...(isChanged(option) ? CHANGED : origin),
       configured: isChanged(option) ? { value: shownValue(option, configured), ...origin } : null, default: fallback,
-      description, expected, unit: UNITS.find((unit) => unit === hint) ?? null, takesEffect, isSecret,
-      isUsed: isUsed(current.runtime, name) }
+      description, expected, unit, takesEffect, isSecret, isUsed: isUsed(current.runtime, name) }
   }
 
   function isChanged (option: Option) {

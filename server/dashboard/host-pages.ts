@@ -24,7 +24,8 @@ import type { Started } from '../events/page-filters.ts'
 
 /** The pages of a host: the list of its apps, and what all of them have together. */
 export type Apps = Pick<import('../host/api-apps.ts').Apps,
-  'list' | 'states' | 'view' | 'opened' | 'about' | 'onChange' | 'fleet' | 'joinsFleet' | 'alerts' | 'notices' | 'past'>
+  'list' | 'states' | 'view' | 'opened' | 'leftLogs' | 'about' | 'onChange' | 'fleet' | 'joinsFleet' | 'alerts'
+    | 'notices' | 'past'>
 type Sources = { apps: Apps, history: History, now: () => number, can?: Powers,
   tokens?: Pick<TokenRegistry, 'list' | 'lastUseByOwner'>, sessions?: Sessions }
 type Asked = Sources & { can: Powers, params: URLSearchParams, id: string, describe?: () => Document,

@@ -12,6 +12,7 @@ import { mayUse, visibleNames, type Auth } from '../api/roles.ts'
 import type { Deck } from '../deck.ts'
 import type { History } from '../../db/history.ts'
 import type { Past } from '../../db/past.ts'
+import type { Searched } from '../logs/api-lines.ts'
 import type { AdoptionView, Host } from './api.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import type { Upgrade } from '../handover/api.ts'
@@ -50,6 +51,8 @@ export type Apps = {
   onChange: (handler: () => void) => () => void,
   /** what an app that does not run has left */
   left: (name: string) => Past,
+  /** searches the logs of an app that does not run; null: nobody knows where they are */
+  leftLogs: (name: string) => Searched | null,
   /** the histories of these apps, as far as they run, as one; `isWhole`: with that of the host itself */
   past: (names: readonly string[], isWhole: boolean) => Pick<History, 'page' | 'count' | 'times'>,
   /** of the host */

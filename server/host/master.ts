@@ -1,6 +1,6 @@
 import { checkDatabase } from '../../db/open.ts'
 import { pastOf } from '../../db/joint-history.ts'
-import { NO_PAST, pastOfApp } from '../app/past.ts'
+import { logsLeftIn, NO_PAST, pastOfApp } from '../app/past.ts'
 import { dropSite, loadSite } from '../admin/site-code.ts'
 import { createJointUpgrade, type JointUpgrade } from '../handover/joint-upgrade.ts'
 import { failWhenToldToStop } from '../handover/next-master.ts'
@@ -174,6 +174,11 @@ function createHostDeck (
     left (name) {
       const { dataDir } = apps.view(name)
       return dataDir === null ? NO_PAST : pastOfApp(dataDir)
+    },
+
+    leftLogs (name) {
+      const { dataDir } = apps.view(name)
+      return dataDir === null ? null : logsLeftIn(dataDir)
     },
 
     /** What is told of the process of this host. */

@@ -2,6 +2,7 @@ import { capitalised } from '../../public/format.ts'
 import { WITHOUT_WORKERS } from '../config/app-states.ts'
 import { titleOf } from '../crashes/page-kinds.ts'
 import { readable } from '../dashboard/readable-text.ts'
+import { urlOf } from '../events/page-filters.ts'
 import { toShownEvent } from '../events/page-shown-event.ts'
 import { whyNotRunning, type Apps, type AppView } from './api-apps.ts'
 
@@ -18,8 +19,9 @@ export function absentModel (app: AppView) {
 }
 
 /** What the page of an app that does not run shows of it, beside why it does not. */
-export function pastModel ({ events, crashes, lines }: ReturnType<Apps['left']>) {
-  return { events: events.map(toShownEvent).filter(({ kind }) => kind.weight !== 'routine').slice(0, SHOWN),
+export function pastModel (app: string, { events, crashes, lines }: ReturnType<Apps['left']>) {
+  return { logsUrl: urlOf('/logs', { app }),
+    events: events.map(toShownEvent).filter(({ kind }) => kind.weight !== 'routine').slice(0, SHOWN),
     crashes: crashes.map((group) => ({ id: group.id, count: group.count, lastSeenAt: group.lastSeenAt,
       title: titleOf(group, TITLE_CHARS) })
     ), lines: lines.length === 0 ? null : readable(lines.join('\n')) }

@@ -9,7 +9,7 @@ import { joinLines, MAX_JOINED_LINES, type JoinedLines } from './api-joined.ts'
 import { findLines, LOG_LINE, lineFilters, SELECTION, type Query } from './api-lines.ts'
 
 /** Output of several apps of a host. */
-export type LoggedApps = Pick<Apps, 'states' | 'view' | 'opened'>
+export type LoggedApps = Pick<Apps, 'states' | 'view' | 'opened' | 'leftLogs'>
 /** `app`: default: all that run and that this person may see */
 type Wanted = Query & { app?: string[] }
 
@@ -24,7 +24,8 @@ export function hostLogResources ({ apps, now }: { apps: LoggedApps, now: () => 
     '/host/logs': {
       GET: operation({ name: 'listHostLogLines',
         summary: 'Returns the last lines of several apps of the host, or the matching ones, oldest first',
-        description: `At most ${MAX_JOINED_LINES} lines of all of them together; \`next\` asks for those before.`,
+        description:
+          `At most ${MAX_JOINED_LINES} lines of all of them together; \`next\` asks for those before. Of an app that does not run, what it has left in its files.`,
         role: 'viewer', cli: 'clusterdeck logs',
         query: z.strictObject({ app: OF_APPS, stream: SELECTION.stream, lines: integerParam(1, MAX_JOINED_LINES),
           ...lineFilters(now) }), problems: ['not-found'],
@@ -50,8 +51,10 @@ export async function appLines (apps: LoggedApps, { app, ...query }: Wanted,
   const names = app?.map((name) => findName(apps, name, person)) ?? runningNames(apps, person)
   return await joinLines('app', names, query, async (name, wanted) => {
     const opened = apps.opened(name)
-    if (!opened) throw new DeckError('app-not-running', whyNotRunning(apps.view(name)))
-    return await opened.run(() => findLines(opened.deck, wanted))
+    if (opened) return await opened.run(() => findLines(opened.deck, wanted))
+    const left = apps.leftLogs(name)
+    if (left === null) throw new DeckError('app-not-running', whyNotRunning(apps.view(name)))
+    return await findLines(left, wanted)
   })
 }
 

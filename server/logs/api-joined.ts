@@ -75,7 +75,7 @@ function createJoin<W extends Whose> (whose: W, { lines, around }: { lines: numb
 
     result (): Omit<JoinedLines<W>, 'hosts'> {
       // What was written at the same time as a line that is left out comes with it, on the next page.
-      const whole = before.filter(({ key }) => key > leftOut)
+      const whole = before.filter(({ key }) => leftOut === '' || key > leftOut)
       const shown = whole.length > 0 || middle !== null ? whole : before
       const items = [...shown, ...after].map(({ line }) => line)
       if (leftOut === '' || middle !== null) return { items, next: null }

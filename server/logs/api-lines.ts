@@ -14,6 +14,9 @@ export type Log = { slot: number, stream: Stream }
 /** all slots, both streams, unless said otherwise */
 export type Selection = { slot?: number, stream?: Stream }
 export type Deck = Pick<import('../deck.ts').Deck, 'logs' | 'snapshot'>
+/** what is enough to search the logs of an app, also of one that does not run */
+export type Searched = { logs: Pick<Logs, 'find' | 'slots'>,
+  snapshot: () => { desiredWorkers: number, workers: readonly { slot: number | null }[] } }
 /** `arrivedAt`: null where nobody knows; `place`: where it begins */
 export type Entry = Log & { text: string, arrivedAt: string | null, place: string }
 type Place = { log: Log, position: number }
@@ -77,7 +80,7 @@ export function parseLogQuery (params: URLSearchParams,
 }
 
 /** Slots that the cluster has: the files of others stay until their room is needed. */
-export function presentSlots ({ logs, snapshot }: Deck): number[] {
+export function presentSlots ({ logs, snapshot }: Searched): number[] {
   const { desiredWorkers, workers } = snapshot()
   return logs.slots().filter((slot) => slot <= desiredWorkers || workers.some((worker) => worker.slot === slot))
 }
@@ -127,7 +130,7 @@ async function readPages (deck: Deck, query: Selection & { lines?: number }): Pr
  * Searches all lines in the files.
  * @throws {DeckError} `invalid-query`, `not-found`, `rate-limited`, `timed-out`
  */
-export async function findLines (deck: Deck,
+export async function findLines (deck: Searched,
   { slot, stream, lines = DEFAULT_LINES, cursor, ...filters }: Query): Promise<{ items: Entry[], next: string | null }>
 {
   checkSlot(deck.logs, { slot })
@@ -196,7 +199,7 @@ function logsOf (slots: number[], stream?: Stream): Log[] {
 }
 
 /** @throws {DeckError} `not-found` */
-function checkSlot (logs: Logs, { slot }: Selection) {
+function checkSlot (logs: Searched['logs'], { slot }: Selection) {
   if (slot !== undefined && !logs.slots().includes(slot)) throw new DeckError('not-found', `Slot ${slot} has no logs`)
 }
 

@@ -42,6 +42,8 @@ const MAX_HEAP_MB = 256
 /** Of all apps in this process: two, so that a slow search of one app holds up no other one. */
 const THREADS = createSemaphore(2)
 
+export type Search = ReturnType<typeof createSearch>
+
 export function createSearch ({ folder }: { folder: string }) {
   let waiting = 0
   const turns = createSemaphore(1)

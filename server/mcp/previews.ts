@@ -114,5 +114,5 @@ async function previewConfig (api: Caller, options: Fields): Promise<Seen> {
     } (${known.expected})`
   })
   return { what: `changing ${Object.keys(options).join(', ')}`,
-    facts: [...facts, 'It counts until the master starts again; the config file stays as it is.'] }
+    facts: [...facts, 'It lasts, also over a stop; the config file stays as it is.'] }
 }

@@ -47,11 +47,32 @@ test('lines of several apps come as one, by time, each with its app: of all that
   assert.match(String(file.headers['content-disposition']), /clusterdeck-logs\.txt/)
   assert.deepEqual(file.text.trimEnd().split('\n'), [`${at(0)} shop 1 stdout | cart of req-7`,
     `${at(1)} mail 1 stdout | sent for req-7`, `${at(3)} shop 1 stdout | ERROR req-7 failed`])
+})
 
+test('an app that does not run is searched in the files that it has left, where somebody names it', async (t) => {
+  const host = await start(t)
+  const stored = liveFile(host.apps.deck('mail').logs.folder, { slot: 7, stream: 'stderr' })
+  appendFileSync(stored, 'of a slot from before\n')
   host.apps.closeApp('mail')
+  const textsOf = async (query: string) =>
+    (await host.api('get', `/api/v1/host/logs${query}`).expect(200)).body.items.map(({ app, text }) => `${app} ${text}`)
   assert.deepEqual(await textsOf('?q=req-7'), ['shop cart of req-7', 'shop ERROR req-7 failed'])
-  assert.deepEqual((await host.api('get', '/api/v1/host/logs?app=mail,search').expect(200)).body.apps, { silent: [],
-    refused: [{ app: 'mail', problem: 'mail is stopped' }], cut: [] })
+  assert.deepEqual(await textsOf('?app=mail'), ['mail of a slot from before', 'mail sent for req-7', 'mail idle'])
+  assert.deepEqual(await textsOf('?app=mail,shop&q=req-7'), ['shop cart of req-7', 'mail sent for req-7',
+    'shop ERROR req-7 failed'])
+
+  host.apps.lastWords.lines = ['idle']
+  const past = (await host.visit('/apps/mail/')).text
+  assert.match(past, /href="\/logs\?app=mail">/)
+  const { text } = await host.visit('/logs?app=mail&q=req-7')
+  assert.deepEqual(linesOn(text), ['mail: sent for req-7'])
+  assert.match(text, /name="app" value="mail" checked/)
+  const marked = (await host.visit(`/logs?app=mail&around=${at(1)}&line=mail:1o0`)).text
+  assert.match(marked, /Only mail/)
+  assert.doesNotMatch(marked, /\/apps\/mail\/logs/)
+  const file = await rawRequest(host, { path: '/logs.txt?app=mail&q=req-7',
+    headers: { cookie: await host.signIn(), accept: 'text/plain' } })
+  assert.equal(file.text.trimEnd(), `${at(1)} mail 1 stdout | sent for req-7`)
 })
 
 test('a role for some apps reads the lines of no others, and learns of none', async (t) => {
@@ -85,12 +106,4 @@ test('the page has the apps to choose from, marks what is looked for, and leads 
     'mail: idle'])
   assert.match(around, /id="log-mark" aria-current="true"/)
   assert.match(around, /href="\/apps\/mail\/logs\?q=req-7&amp;around=1o0#log-mark">Logs of mail</)
-})
-
-test('the page says which of the chosen apps does not run', async (t) => {
-  const host = await start(t)
-  host.apps.closeApp('mail')
-  const { text } = await host.visit('/logs?app=mail,shop')
-  assert.match(text, /class="notice[^]*?mail is stopped/)
-  assert.deepEqual(linesOn(text), ['shop: cart of req-7', 'shop: ERROR req-7 failed'])
 })

@@ -179,15 +179,20 @@ test('a setting is changed by a click, and the page says where each value comes 
 
   await row.getByRole('button', { name: 'Change' }).click()
   const dialog = page.getByRole('dialog', { name: 'Change drain.deadlineMs' })
-  assert.match(await dialog.innerText(), /Expected: an integer from 0 to 2147483647/)
+  assert.match(await dialog.innerText(),
+    /Expected: an integer from 0 to 2147483647, or one with its unit such as "30 s"/)
   const value = dialog.getByLabel('Value')
   assert.equal(await value.inputValue(), '30000')
-  await value.fill('soon')
+  await value.fill('5 MB')
   await dialog.getByRole('button', { name: 'Change' }).click()
-  await page.getByText('drain.deadlineMs: expected an integer from 0 to 2147483647, received "soon"').waitFor()
-  await value.fill('90000')
-  await dialog.getByText('= 1 min 30 s').waitFor()
-  await value.fill('10000')
+  await page.getByText(
+    'drain.deadlineMs: expected an integer from 0 to 2147483647, or one with its unit such as "30 s", received "5 MB"'
+  ).waitFor()
+  for (const typed of ['90000', '1.5 min']) {
+    await value.fill(typed)
+    await dialog.getByText('= 1 min 30 s').waitFor()
+  }
+  await value.fill('10 s')
   await dialog.getByRole('button', { name: 'Change' }).click()
   await page.locator('#group-changed').getByText('10 s').waitFor()
   assert.match(await row.innerText(),

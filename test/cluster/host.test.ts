@@ -17,10 +17,8 @@ const NAMES = ['shop', 'mail', 'jobs']
 /** Adds an app with two workers that answers there with its name. Returns its folder. */
 async function addApp (host: Host, name: string, port: number, more: object = {}): Promise<string> {
   return await host.addCode(name,
-    `require('node:http').createServer((_, response) => response.end('${name}')).listen(${port})`, {
-    flags: { entry: 'app.js', workers: '2' },
-    ...more
-  })
+    `console.log('${name} begins'); require('node:http').createServer((_, response) => response.end('${name}')).listen(${port})`,
+    { flags: { entry: 'app.js', workers: '2' }, ...more })
 }
 
 // What comes back where keeper and master are gone is of test/cluster/starts.test.ts.
@@ -58,6 +56,10 @@ describe('a host', { concurrency: 2 }, () => {
     }
     for (const load of loads) await load.checkNoneLost()
     for (const [index, url] of urls.entries()) assert.equal(await get(url), NAMES[index])
+    await host.post('/apps/mail/stop', {})
+    await host.untilApp('mail', ({ state }) => state === 'stopped')
+    const { items: lines } = await host.request('/host/logs?app=mail&lines=1')
+    assert.deepEqual(lines.map(({ app, text }) => [app, text]), [['mail', 'mail begins']])
     assert.deepEqual(await host.stop(), { code: 0, signal: null })
   })
 

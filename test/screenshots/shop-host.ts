@@ -22,6 +22,8 @@ export function addNeighbours (owner: TestOwner, { apps }: { apps: Apps }) {
   apps.closeApp('mail', { cwd: '/srv/mail', entry: '/srv/mail/app.js', state: 'failed',
     reason: 'worker 1 (slot 1) exited with code 1 before it was ready: Error: SMTP_URL is not set', isRetried: true,
     nextTryAt: new Date(Date.now() + MINUTE_MS / 2).toISOString() })
+  apps.lastWords.lines = ['mail 2.1 starts', 'Error: SMTP_URL is not set',
+    '    at readSettings (/srv/mail/app.js:7:11)']
   apps.open('old-shop')
   apps.closeApp('old-shop', { cwd: '/srv/old-shop', entry: '/srv/old-shop/app.js', state: 'stopped' })
   const tell = () => {

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { openHistory, type History } from '../../db/history.ts'
 import { pastOf } from '../../db/joint-history.ts'
+import { logsLeftIn } from '../../server/app/past.ts'
 import { createAlerts } from '../../server/alerts/alerts.ts'
 import { createNotices } from '../../server/events/notices.ts'
 import { DeckError } from '../../server/errors.ts'
@@ -59,6 +60,7 @@ export function createFakeApps (
       opened: { deck: FakeDeck, history: History, run: <T>(work: () => T) => T } | null }> = new Map()
   const handlers: Set<() => void> = new Set()
   const starts: Map<string, Start> = new Map()
+  const dataDirs: Map<string, string> = new Map()
   let count = 0
   const lastWords: Past = { events: [], crashes: [], lines: [] }
   const orders: FakeApps['orders'] = []
@@ -117,7 +119,7 @@ export function createFakeApps (
   }, stopHost ({ actor }) {
     orders.push({ type: 'stop-host', name: '', actor })
   }, past: pastOf((name) => apps.opened(name), history), left: () => lastWords, lastWords,
-    notices: createNotices({ history, events }),
+    leftLogs: (name) => logsLeftIn(dataDirs.get(name) ?? folder), notices: createNotices({ history, events }),
     alerts: createAlerts({ configured: [], store: history.alerts, events,
       deck: () => ({ host: 'web-1', app: 'host web-1', isHost: true, url: null, entry: folder, pid: 4000,
         version: '0.1.0' }), log: { warn () {} }, appNames: () => [...all.keys()] }, {
@@ -148,6 +150,7 @@ export function createFakeApps (
     const history = all.get(name)?.opened?.history ?? openHistory({ file: ':memory:', clock: () => 0 })
     const deck = createFakeDeck({ history, now, wall })
     const { app, master } = deck.snapshot()
+    dataDirs.set(name, path.dirname(deck.logs.folder))
     deck.set({ app: { ...app, name, cwd: home }, master: { ...master, isShared: true } })
     all.set(name, { id: idOf(name), changes: { cwd: home, ...placeOf(name), ...changes },
       opened: { deck, history, run: (work) => work() } })

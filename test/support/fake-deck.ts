@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isOneOf } from '../../server/causes.ts'
 import { SCHEMA } from '../../server/config/options.ts'
@@ -265,7 +266,7 @@ function fakeProfiling () {
 
 /** Real files, which the workers of two slots could write; nothing rotates them. */
 function fakeLogs () {
-  const folder = tempFolder()
+  const folder = path.join(tempFolder(), 'logs')
   const options = { maxBytes: 1e6, maxFiles: 5, mirror: 'off' } as const
   const logs = createLogs({ folder, options, streams: { stdout: process.stdout, stderr: process.stderr } })
   for (const slot of [1, 2]) logs.open({ worker: slot, slot }).close()

@@ -115,6 +115,10 @@ const TRANSCRIPTS: Record<string, string> = { 'status prints the cluster and its
     drain.deadlineMs  10000  now      operator  -
     rollout.surge     25%    now      operator  -
     > configure {"wanted":{"drain.deadlineMs":10000,"rollout.surge":"25%"}}
+    $ config set drain.deadlineMs=5min
+    …
+    drain.deadlineMs  300000  now      operator  -
+    …
     $ config --json
     …
           "name": "rollout.surge",
@@ -129,7 +133,7 @@ const TRANSCRIPTS: Record<string, string> = { 'status prints the cluster and its
     $ config set drain.deadlineMs=1 drain.deadlineMs=2
     !! config set: expected drain.deadlineMs once, received it twice
     $ config set drain.idleGraceMs=1 drain.deadlineMs=soon
-    !! drain.deadlineMs: expected an integer from 0 to 2147483647, received "soon"
+    !! drain.deadlineMs: expected an integer from 0 to 2147483647, or one with its unit such as "30 s", received "soon"
     $ config set dispatch=sticky
     ! clusterdeck: dispatch can only be set at a start
     = 1`, 'logs says what is wrong with its options, and where there are none': `

@@ -33,6 +33,17 @@ function find (settings: Settings, name: string) {
 }
 
 describe('settings', () => {
+  test('take a number with its unit, and refuse another unit', async () => {
+    const { settings } = await configure()
+    assert.deepEqual(change(settings, { 'drain.deadlineMs': '5 min', 'recycle.maxRssBytes': '300 MB' }), [{
+      name: 'drain.deadlineMs',
+      from: 30_000,
+      to: 300_000
+    }, { name: 'recycle.maxRssBytes', from: 0, to: 300 * 1024 ** 2 }])
+    assert.throws(() => settings.plan({ 'recycle.maxRssBytes': '5 min' }), { code: 'invalid-config',
+      message: /^recycle\.maxRssBytes: expected 0 or .* such as "512 MB", received "5 min"$/ })
+  })
+
   test('take standby workers while the cluster runs, but not where none can be held', async () => {
     const { settings } = await configure()
     assert.deepEqual(change(settings, { standby: 2 }), [{ name: 'standby', from: 0, to: 2 }])
@@ -115,9 +126,10 @@ describe('settings', () => {
   test('refuse all of a change where one part is wrong, in the words of a start', async () => {
     const { settings } = await configure()
     const before = settings.list()
-    const refusals = [[{ 'drain.idleGraceMs': 1, 'drain.deadlineMs': '10s' }, 'invalid-config',
-      /^drain\.deadlineMs: expected an integer from 0 to 2147483647, received "10s"$/], [{ 'drain.deadlineMs': null },
-      'invalid-config', /received null$/], [{ 'drain.idleGraceMs': 1, dispatch: 'sticky' }, 'not-possible',
+    const refusals = [[{ 'drain.idleGraceMs': 1, 'drain.deadlineMs': '10 MB' }, 'invalid-config',
+      /^drain\.deadlineMs: expected an integer from 0 to 2147483647, or .* "30 s", received "10 MB"$/], [{
+      'drain.deadlineMs': null
+    }, 'invalid-config', /received null$/], [{ 'drain.idleGraceMs': 1, dispatch: 'sticky' }, 'not-possible',
       /^dispatch can only be set at a start$/], [{ workers: 3 }, 'not-possible',
       /^workers can only be set at a start; PUT \/api\/v1\/scale/], [{ 'drain.deadlinMs': 1 }, 'unknown-option',
       /^unknown option "drain\.deadlinMs" \(did you mean "drain\.deadlineMs"\?\)$/], [{ drain: { deadlineMs: 1 } },

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { saidValue } from '../../../public/setting-value.ts'
+import { numberWithUnit, saidValue } from '../../../public/setting-value.ts'
 import { settingsModel, settingsPageModel } from '../../../server/config/page.ts'
 import { loadSchema } from '../../../server/config/config.ts'
 import { DeckError } from '../../../server/errors.ts'
 import { createSettings, type NewChange } from '../../../server/config/settings.ts'
 import { OPTIONS, SCHEMA } from '../../../server/config/options.ts'
 import { fake } from '../../support/fake.ts'
+import type { Unit } from '../../../server/config/units.ts'
 import type { Powers } from '../../../server/dashboard/powers.ts'
 
 await loadSchema()
@@ -55,6 +56,29 @@ describe('the page of the settings', () => {
       assert.ok(shownIn(settingsModel(asked({ search: `q=${q}` }))).some((setting) => setting.name === name), q)
     }
     assert.deepEqual(settingsModel(asked({ search: 'q=nowhere' })).groups, [])
+  })
+
+  test('finds options by words of people who do not know ours', () => {
+    for (const [q, name] of [['RAM', 'limits.memoryBytes'], ['instances', 'workers'], ['timeouts', 'ready.timeoutMs'], [
+      'health check',
+      'ready.path'
+    ], ['graceful shutdown', 'drain.deadlineMs'], ['ssl', 'admin.tls.cert'], ['slack', 'alerts'], ['log rotation',
+      'logs.maxFiles']])
+      assert.ok(shownIn(settingsModel(asked({ search: `q=${q}` }))).some((setting) => setting.name === name), q)
+    assert.deepEqual(settingsModel(asked({ search: 'q=constructor' })).groups, [])
+  })
+
+  test('shows on demand what is changed alone, and says of how many options', () => {
+    const wanted = { 'rollout.surge': 2, 'logs.maxFiles': 9 }
+    const { tabs, groups, canonicalUrl } = settingsModel(asked({ wanted, search: 'show=changed' }))
+    assert.deepEqual(groups.map(({ id, settings }) => [id, settings.length]), [['changed', 2]])
+    assert.deepEqual(tabs.map(({ label, url, isCurrent, count }) => [label, url, isCurrent, count]), [['All',
+      '/settings', false, OPTIONS.length], ['Changed', '/settings?show=changed', true, 2]])
+    assert.equal(canonicalUrl, '/settings?show=changed')
+    const found = settingsModel(asked({ wanted, search: 'show=changed&q=surge' }))
+    assert.deepEqual(shownIn(found).map(({ name }) => name), ['rollout.surge'])
+    assert.equal(found.tabs[0].url, '/settings?q=surge')
+    assert.throws(() => settingsModel(asked({ search: 'show=some' })), { code: 'invalid-query' })
   })
 
   test('shows what somebody has changed beside what is configured, by whom, and when a change takes effect', () => {
@@ -145,5 +169,15 @@ describe('the page of the settings', () => {
       null], [[], null, 'none'], [['200-399'], null, '200-399'], ['auto', null, null]] as [unknown,
         'ms' | 'bytes' | null, string | null][]
     for (const [value, unit, text] of said) assert.equal(saidValue(value, unit), text)
+  })
+
+  test('reads numbers as people write them, and what it has said itself', () => {
+    const typed = [['5 min', 'ms', 300_000], ['1.5h', 'ms', 5_400_000], ['1 min 30 s 500 ms', 'ms', 90_500], ['2 Days',
+      'ms', 172_800_000], ['300 MB', 'bytes', 300 * 1024 ** 2], ['64kib', 'bytes', 65_536], ['0.5 g', 'bytes', 2 ** 29],
+      ['5 %', 'share', 0.05], ['12.5%', 'share', 0.125], ['3 times', 'times', 3], ['5 MB', 'ms', null], ['5 min',
+      'bytes', null], ['5', 'ms', null], ['-5 min', 'ms', null], ['5 min or so', 'ms', null], ['5 s', null, null], ['',
+      'ms', null]] as [string, Unit | null, number | null][]
+    for (const [text, unit, value] of typed) assert.equal(numberWithUnit(text, unit), value, text)
+    for (const ms of [1, 90_500, 2_592_000_000]) assert.equal(numberWithUnit(String(saidValue(ms, 'ms')), 'ms'), ms)
   })
 })
