@@ -33,7 +33,7 @@ export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS
 const MEGABYTE = 1024 ** 2
 /** As charts ask for them: of the last quarter of an hour each second, of three hours each ten. */
-const SECONDS_S = 15 * 60
+const SECONDS_S = 16 * 60
 const TENS_S = 3 * 60 * 60
 /** A crash tells of the minute before it. */
 const CLOSE_MS = 70 * SECOND_MS
