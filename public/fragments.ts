@@ -37,3 +37,28 @@ export function keepFocus (target: Element): () => void {
     if (next instanceof HTMLElement) next.focus({ preventScroll: true })
   }
 }
+
+/** One that comes while another runs is on top of that. */
+const GLIDE = Object.freeze({ duration: 100, easing: 'ease-out', composite: 'add' })
+
+/**
+ * Lets what a change moves up or down glide there, so that nothing jumps away from whoever reads it. Where the page is
+ * scrolled, the browser itself keeps what is read in its place.
+ * @returns for afterwards
+ */
+export function glideFromHere (): () => void {
+  if (scrollY > 0) return () => {}
+  // NaN: it is not to be seen.
+  const topOf = (element: Element) => element.getClientRects()[0]?.top ?? Number.NaN
+  const before = new Map(
+    Array.from(document.querySelectorAll('main, main :not(svg *, tr *, li *)'), (each) => [each, topOf(each)])
+  )
+  return () => {
+    const moves = new Map(Array.from(before, ([element, top]) => [element, top - topOf(element)]))
+    for (const [element, move] of moves) {
+      const own = move - (moves.get(element.parentElement ?? element) ?? 0)
+      if (Math.abs(own) >= 1 && element.isConnected)
+        element.animate([{ transform: `translateY(${own}px)` }, { transform: 'none' }], GLIDE)
+    }
+  }
+}

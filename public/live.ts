@@ -2,7 +2,7 @@ import { BASE, HOME, IS_HOST } from './base.ts'
 import { startCopying } from './copy.ts'
 import { startDialogs } from './dialogs.ts'
 import { byId, findElement } from './elements.ts'
-import { completeParts, keepFocus, showFigures } from './fragments.ts'
+import { completeParts, glideFromHere, keepFocus, showFigures } from './fragments.ts'
 import { choicesOf } from './preferences.ts'
 import { signInAgain } from './session.ts'
 import { startShortcuts } from './shortcuts.ts'
@@ -163,6 +163,7 @@ function showUpdate ({ now, url, fragments, figures, vitals }: Update) {
   noteHeard()
   // This update was sent before the filters of the page changed.
   if (url !== watchedPath()) return
+  const glide = fragments.length === 0 || hasCalmMotion.matches ? () => {} : glideFromHere()
   for (const fragment of fragments) showFragment(fragment)
   showFigures(figures)
   if (vitals) document.dispatchEvent(new CustomEvent('vitals', { detail: vitals }))
@@ -170,6 +171,7 @@ function showUpdate ({ now, url, fragments, figures, vitals }: Update) {
   updateTicks()
   localiseTimes()
   showTrouble(false)
+  glide()
 }
 
 function showFragment ({ id, parts, hash }: SentFragment) {

@@ -13,7 +13,7 @@ export type Row<E extends ShownEvent = ShownEvent> = { id: string, summary: stri
 const MIN_EVENTS = 4
 const MIN_CRASHES = 3
 /** So many are listed in a fold; a link leads to all of them. */
-const MAX_LISTED = 100
+const MAX_LISTED = 25
 /** To finish a fold, a page reads so many more events at most. */
 const MAX_READ_ON = 2000
 const READ_ON = 200

@@ -110,6 +110,36 @@ test('new events appear at the top by themselves, if the filters let them', asyn
   assert.deepEqual(await shownIds(page), ['6', '3', '2'])
 })
 
+test('new events push nothing away at once: what is below glides, but for those who want calm', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  seed(dashboard)
+  const page = await dashboard.visit('/history')
+  await untilLive(page)
+  const tell = async () => {
+    const seen = page.evaluate(async () => {
+      const topOf = () => document.getElementById('event-1')?.getBoundingClientRect().top ?? 0
+      const before = topOf()
+      await new Promise((resolve) =>
+        new MutationObserver(resolve).observe(document.querySelector('#events tbody') as Element, { childList: true })
+      )
+      const atOnce = topOf()
+      await Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => null)))
+      return { atOnce: atOnce - before, after: topOf() - before }
+    })
+    await page.evaluate(() => null)
+    dashboard.deck.events.publish({ type: 'worker.exited', worker: 9, slot: 1, cause: 'crash', code: 1,
+      message: 'ended' })
+    return await seen
+  }
+  const { atOnce, after } = await tell()
+  assert.ok(Math.abs(atOnce) < 1, `moved by ${atOnce} at once`)
+  assert.ok(after > 20, `moved by ${after}`)
+  await page.emulateMedia({ reducedMotion: 'reduce' })
+  const calm = await tell()
+  assert.ok(calm.atOnce > 20)
+  assert.equal(calm.atOnce, calm.after)
+})
+
 test('pages go older and newer, and only the first one is live', async (t) => {
   const dashboard = await startDashboard(t, browser)
   for (let n = 1; n <= 120; n++) dashboard.deck.events.publish({ type: 'worker.ready', worker: n, slot: 1 })

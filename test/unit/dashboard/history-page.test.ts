@@ -111,7 +111,7 @@ test('a fold is whole on one page, keeps its name while newer events push it dow
   assert.equal(isCutShort, false)
   const fold = rows.at(-1) as typeof rows[number] & { id: string }
   assert.deepEqual([rows.length, fold.id, fold.summary, fold.count, fold.events.length], [41, 'fold-501',
-    '400 workers became ready', 400, 100])
+    '400 workers became ready', 400, 25])
   assert.match(views.render('pages/history', show('')),
     /href="\/history\?type=worker\.ready&amp;since=[^"]*">All 400 events/)
   assert.deepEqual(show(String(links.older?.split('?')[1])).rows.map((row) => row.id ?? row.event.id), [400, 399])
