@@ -116,7 +116,7 @@ function toShown ({ value, configured, default: fallback, source, from, ...setti
     // A default holds no secret.
     isHidden: isSecret && source !== 'default',
     effect: EFFECTS[name.startsWith('rollout.') ? 'rollout' : takesEffect],
-    shortEffect: takesEffect === 'now' ? 'at once' : `next ${takesEffect}`,
+    shortEffect: takesEffect === 'now' ? 'at once' : `at the next ${takesEffect}`,
     runs: name === 'workers' && running !== value ? running : null,
     canChange: takesEffect === 'now' && !isSecret && isUsed
   }

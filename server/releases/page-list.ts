@@ -11,7 +11,7 @@ type Mark = { label: string, tone: Tone }
 
 /** outcomes of releases that never served */
 export const OUTCOMES: Readonly<Record<string, Mark>> = Object.freeze({ failed: { label: 'failed', tone: 'bad' },
-  'rolled-back': { label: 'rolled back', tone: 'warn' } })
+  'rolled-back': { label: 'rolled back', tone: 'idle' } })
 
 const CHANGED: Mark = { label: 'changed in place', tone: 'warn' }
 
@@ -36,6 +36,8 @@ export function toReleaseRow (release: KeptRelease, status: Status) {
   const isRolledBack = release.setback?.outcome === 'rolled-back'
   const wasDeployed = release.servedAt !== null || release.outcome !== null
   const canReturn = wasDeployed && !isCurrent && release.changedInPlace?.kind !== 'code'
+  // A new worker that starts beside an old one is of the same slot.
+  const serving = status.workers.filter(({ state }) => state === 'ready')
   return {
     ...release,
     isCurrent,
@@ -45,8 +47,7 @@ export function toReleaseRow (release: KeptRelease, status: Status) {
       : `Redeploy ${release.id}`,
     // A release that was rolled back is one click further away: the list of deploys offers it.
     isOffered: canReturn && release.servedAt !== null && !isRolledBack,
-    workers: { running: status.workers.filter(({ pid, release: id }) => pid !== null && id === release.id).length,
-      all: status.workers.filter(({ pid }) => pid !== null).length },
+    workers: { running: serving.filter(({ release: id }) => id === release.id).length, all: serving.length },
     marks: [...currentMarks(release, status), ...pastMarks(release), ...hasOtherFiles(release) ? [CHANGED] : []],
     warning: release.setback && warningOf(release.setback),
     changedText: release.changedInPlace && changedText(release.changedInPlace, isCurrent),
