@@ -2,6 +2,7 @@ import { nativeModuleHint } from '../crashes/native-module.ts'
 import { crlfHint } from '../programs/not-executed.ts'
 import { runtimeOf, type Fact } from '../lifecycle/state.ts'
 import { bindHint } from './bind-hint.ts'
+import { connectionsHint } from './connections-hint.ts'
 import type { CrashRecorder } from '../crashes/recorder.ts'
 import type { Exit, ToldExit } from '../lifecycle/loss.ts'
 import type { Release, Unfinished } from '../lifecycle/state.ts'
@@ -55,7 +56,9 @@ export function createExits (cluster: Cluster, { watchdog, sockets }: Parts) {
     const found = crashes.examine({ slot, worker: id, pid, code, signal, ...about })
     const note = exit.error ?? found.note
     findings.set(id, { ...found, note, isProgram: about.isProgram })
-    const hint = exit.hint ?? (about.hasStarted ? null : hintFor(id, release, note?.errorMessage ?? found.said ?? ''))
+    const why = note?.errorMessage ?? found.said ?? ''
+    const hint = exit.hint ?? connectionsHint(why, { isBesideOther: serving(id).some((other) => other.slot === slot) }) ??
+      (about.hasStarted ? null : hintFor(id, release, why))
     return { ...exit, error: note, said: found.said, hint, isOutOfMemory: found.memoryKind !== null }
   }
 
@@ -72,7 +75,12 @@ export function createExits (cluster: Cluster, { watchdog, sockets }: Parts) {
     const node = release?.node ?? { file: process.execPath, version: process.versions.node }
     return crlfHintOf(release) ?? nativeModuleHint(why, node) ??
       bindHint(why, { refused: sockets.refused(worker, release?.entry), note: workers[worker]?.socketNotes?.[0] ?? null,
-        hasOthers: Object.values(workers).some((other) => other.id !== worker && other.readyAt !== null) })
+        hasOthers: serving(worker).length > 0 })
+  }
+
+  /** All but this one. */
+  function serving (worker: number) {
+    return Object.values(cluster.state.workers).filter((other) => other.id !== worker && other.readyAt !== null)
   }
 }
 
