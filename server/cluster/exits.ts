@@ -57,7 +57,9 @@ export function createExits (cluster: Cluster, { watchdog, sockets }: Parts) {
     const note = exit.error ?? found.note
     findings.set(id, { ...found, note, isProgram: about.isProgram })
     const why = note?.errorMessage ?? found.said ?? ''
-    const hint = exit.hint ?? connectionsHint(why, { isBesideOther: serving(id).some((other) => other.slot === slot) }) ??
+    const hint = exit.hint ?? connectionsHint(why, { isBesideOther: serving(id).some((other) =>
+      other.slot === slot
+    ) }) ??
       (about.hasStarted ? null : hintFor(id, release, why))
     return { ...exit, error: note, said: found.said, hint, isOutOfMemory: found.memoryKind !== null }
   }

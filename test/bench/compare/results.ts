@@ -23,7 +23,7 @@ const SHORT: [row: string, figure: string, text: string, instead?: Record<string
   'both are SIGKILLed: failed connections'], ['start', 'ms', 'first start: ms from the command to the first answer'], [
   'start',
   'ms',
-  'the same where the host of clusterdeck, or the daemon of PM2, runs already',
+  'the same where host or daemon runs already',
   { clusterdeck: 'clusterdeck, its host runs', PM2: 'PM2, its daemon runs' }
 ], ['rest', 'PSS MB', 'memory of what manages two workers, PSS, MB'], ['rest', 'with workers: CPU ms a minute',
   'CPU of all at rest, two workers, ms a minute'], ['install', 'seconds', 'installed without a compiler, seconds'], [

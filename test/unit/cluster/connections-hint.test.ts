@@ -9,7 +9,8 @@ test('a worker that ends as its database takes no more connections is told what 
     'ERR max number of clients reached', 'MaxClientsInSessionMode: max clients reached',
     'no more connections allowed (max_client_conn)', 'error code 53300'])
   {
-    assert.match(String(connectionsHint(why, { isBesideOther: true })), /rollout\.surge.*rollout\.order: stop-first/, why)
+    assert.match(String(connectionsHint(why, { isBesideOther: true })), /rollout\.surge.*rollout\.order: stop-first/,
+      why)
     assert.match(String(connectionsHint(why, { isBesideOther: false })), /run fewer workers$/, why)
   }
   for (const why of ['too many requests', 'connect ECONNREFUSED 10.0.0.7:5432', 'order 1533001 is not known'])

@@ -29,7 +29,7 @@ const aStatus = (
     workers?: string[] } = {}
 ) =>
   fake<Status>({ release: { id: current }, rollout,
-    workers: workers.map((release, index) => ({ id: index, pid: index, release })) })
+    workers: workers.map((release, index) => ({ id: index, pid: index, release, state: 'ready' })) })
 
 type State =
   & { releases: KeptRelease[], rollouts?: Parts<RolloutView>[], builds?: KeptRun[], blocked?: string }
