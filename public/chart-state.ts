@@ -35,10 +35,9 @@ export function emptyText ({ isLive, isEmpty, hasFailed, untilMs, nowMs, slot }:
   if (!isEmpty) return ''
   if (hasFailed) return 'The figures could not be loaded. The page tries again.'
   if (untilMs < nowMs - KEPT_MS) return `Figures are kept for ${KEPT_DAYS} days; this range is older.`
-  const where = slot === null ? '' : ` in slot ${slot}`
   return isLive
-    ? `No worker${where} has reported figures in this time yet.`
-    : `No worker ran${where} in this time, or no master was there to measure it.`
+    ? `The charts begin with the next figures${slot === null ? '' : ` of slot ${slot}`}.`
+    : `No worker ran${slot === null ? '' : ` in slot ${slot}`} in this time, or no master was there to measure it.`
 }
 
 /** `length`: of time */

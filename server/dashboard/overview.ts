@@ -241,8 +241,7 @@ function toBeside (rollout: RolloutView,
   const last = comparison ?? verdicts?.at(-1) ?? null
   const decided = decidedOf(rollout)
   const isUncounted = isProgram && !last?.canary.requests && !last?.baseline.requests
-  return { isQuiet: !isUncounted && !last?.canary.requests, axis,
-    lines: comparisons.length > 1 && !isUncounted ? linesOf(rollout, axis) : [],
+  return { isQuiet: !isUncounted && !last?.canary.requests, axis, lines: isUncounted ? [] : linesOf(rollout, axis),
     rows: [...isUncounted ? [] : besideInRequests(last ?? { canary: NO_FIGURES, baseline: NO_FIGURES }, decided),
       ...decided ? [decided.row] : [], { name: 'Crashes', canary: String(crashes ?? 0),
       baseline: countOrNone(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }] }

@@ -12,11 +12,13 @@ import type { DeckEvent } from '../events/stream.ts'
 type Deck = Pick<WholeDeck, 'snapshot' | 'vitals'>
 type History = Pick<import('../../db/history.ts').History, 'page'>
 export type Span = { sinceMs: number, untilMs: number }
+type Mark = { rank: number, tone: string, label?: string, events: DeckEvent[] }
 
 const BINS = 60
 /** The load has so much of the height: marks and their labels are above it. */
 const LOAD_PERCENT = 54
-/** On a small screen a label takes the room of a bin for each character, and of so many more. */
+/** For how many characters of a label, and some more, a bin has room: on every screen, and on a wide one. */
+const ROOM = [1, 3]
 const LABEL_MARGIN = 3
 const HOUR_MS = 3_600_000
 /** The shortest one that has all that was measured. */
@@ -62,13 +64,15 @@ export function timeStrip (
     []
   )
   const lastSpell = events.find(({ type }) => type.startsWith('route.'))
-  const slowNow = chosen ? undefined : lastSpell?.type === 'route.slowed' ? lastSpell : undefined
+  const current = Map.groupBy(chosen ? [] : marksOfNow(deck, lastSpell),
+    ({ at }) => binOf(Date.parse(String(at)), window))
   const eventsByBin = Map.groupBy(events, ({ at }) => binOf(Date.parse(at), window))
   const values = load(window)
   const known = values.filter((value) => value !== null)
   const most = known.length === 0 ? null : Math.max(...known)
   const binMs = (window.untilMs - window.sinceMs) / BINS
-  const marks = Array.from({ length: BINS }, (_, index) => markOf(eventsByBin.get(index) ?? [], slowNow))
+  const marks = Array.from({ length: BINS },
+    (_, index) => current.get(index)?.[0] ?? markOf(eventsByBin.get(index) ?? []))
   return { labels: labelsOf(marks), window: isoOf(window),
     label: `${most === null ? '' : 'highest: '}${loadText(most, isProgram)}; press a time to see it`,
     chosen: chosen &&
@@ -84,8 +88,9 @@ export function timeStrip (
       return { x: index * 100 / BINS, width: 100 / BINS, height: Math.round(height * 10) / 10,
         tone: marks[index]?.tone ?? null,
         isChosen: chosen !== null && span.sinceMs < chosen.untilMs && span.untilMs > chosen.sinceMs,
-        title: [`${isoOf(span).since.slice(11, 19)} UTC`, loadText(value, isProgram), marksText(inside)].filter(Boolean)
-          .join(', '), url: urlWith(path, params, span) }
+        title: [`${isoOf(span).since.slice(11, 19)} UTC`, loadText(value, isProgram),
+          current.get(index)?.find(({ rank }) => rank < -1)?.label, marksText(inside)].filter(Boolean).join(', '),
+        url: urlWith(path, params, span) }
     }) }
 }
 
@@ -136,33 +141,54 @@ function loadIn ({ vitals }: Deck, window: Span,
   return sums.map(({ sum, count: known }) => known === 0 ? null : sum / known)
 }
 
-/** Of what happened in a bin, the worst. `slowNow`: the start of a slow spell that is not over: all else is past */
-function markOf (events: DeckEvent[], slowNow: DeckEvent | undefined) {
-  if (slowNow && events.includes(slowNow)) return { rank: -1, tone: 'warn' as const, label: 'slow now' }
+/** What goes on, at its start. */
+function marksOfNow ({ snapshot }: Deck, lastSpell: DeckEvent | undefined) {
+  const { rollout } = snapshot()
+  const isHeld = rollout?.state === 'held'
+  return [{ at: rollout?.startedAt, tone: isHeld ? 'warn' : 'info',
+    label: `${rolloutName({ detail: rollout })}${isHeld ? ' held' : ''}` }, {
+    at: lastSpell?.type === 'route.slowed' ? lastSpell.at : undefined,
+    tone: 'warn',
+    label: 'slow now'
+  }].map((mark, index) => ({ ...mark, rank: index - 2, events: [] }))
+}
+
+/** Of what happened in a bin, the worst: all of it is past. */
+function markOf (events: DeckEvent[]): Mark | null {
   const rank = Object.keys(MARKS).findIndex((type) => events.some((event) => event.type === type))
   if (rank < 0) return null
   const type = Object.keys(MARKS)[rank]
-  return { rank, tone: ORDINARY.includes(type) ? 'info' as const : 'idle' as const,
-    label: marksText(events.filter((event) => event.type === type)) }
+  return { rank, tone: ORDINARY.includes(type) ? 'info' : 'idle',
+    events: events.filter((event) => event.type === type) }
 }
 
-export function rolloutName ({ detail }: DeckEvent): string {
+export function rolloutName ({ detail }: { detail?: { kind?: unknown, to?: unknown } | null }): string {
   const { kind, to } = detail ?? {}
-  return kind === 'restart' || !to ? 'restart' : `${kind} ${to}`
+  return kind === 'restart' || !to ? String(kind ?? 'restart') : `${kind} ${to}`
 }
 
-/** Above the marks, the worst first, as far as there is room for them. */
-function labelsOf (marks: ReturnType<typeof markOf>[]) {
-  const all = marks.flatMap((mark, index) => {
-    if (!mark) return []
-    const room = mark.label.length + LABEL_MARGIN
-    const isLeft = index + room > BINS
-    return { ...mark, bin: index, isLeft, from: isLeft ? index - room : index, to: isLeft ? index : index + room,
-      x: (isLeft ? index + 1 : index) * 100 / BINS }
-  })
+/** Above the marks, the worst first, as far as there is room for them: neighbours of one kind share one. */
+function labelsOf (marks: (Mark | null)[]) {
+  const all = marks.flatMap((mark, bin) => {
+    if (!mark || marks[bin - 1]?.rank === mark.rank) return []
+    const after = marks.findIndex((other, index) => index > bin && other?.rank !== mark.rank)
+    const run = marks.slice(bin, after < 0 ? BINS : after)
+    const label = mark.label ?? marksText(run.flatMap((each) => each?.events ?? []))
+    const isLeft = bin + label.length + LABEL_MARGIN > BINS
+    return { ...mark, label, bin, isLeft, isWide: false, x: (isLeft ? bin + 1 : bin) * 100 / BINS }
+  }).toSorted((one, other) => one.rank - other.rank)
   const kept: typeof all = []
-  for (const each of all.toSorted((one, other) => one.rank - other.rank))
-    if (kept.every(({ from, to }) => each.to < from || each.from > to)) kept.push(each)
+  for (const perBin of ROOM) {
+    const spanOf = ({ bin, label, isLeft }: typeof all[number]) => {
+      const room = Math.ceil((label.length + LABEL_MARGIN) / perBin)
+      return { from: isLeft ? bin - room : bin, to: isLeft ? bin : bin + room }
+    }
+    for (const each of all) {
+      const { from, to } = spanOf(each)
+      if (kept.map(spanOf).every((other) => to < other.from || from > other.to))
+        kept.push({ ...each, isWide: perBin > ROOM[0] })
+    }
+  }
   return kept
 }
 

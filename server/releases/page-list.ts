@@ -2,7 +2,7 @@ import { attempt } from '../errors.ts'
 import { isNewer } from '../config/release-id.ts'
 import { changesOf } from './page-comparison.ts'
 import type { Deck } from '../deck.ts'
-import type { KeptRelease } from '../api/shapes.ts'
+import type { KeptRelease, Setback } from '../api/shapes.ts'
 import type { Tone } from '../events/kinds.ts'
 
 /** Releases as a list shows them: the state of each, its outcome, and whether the list offers a rollback to it. */
@@ -75,21 +75,22 @@ function changedText ({ kind, message }: NonNullable<KeptRelease['changedInPlace
 
 function pastMarks ({ outcome, setback, inUse }: KeptRelease): Mark[] {
   if (setback?.outcome === 'rolled-back') {
-    const isByGuard = setback.actor === 'guard'
-    return [{ label: isByGuard ? 'rolled back by the guard' : 'rolled back', tone: isByGuard ? 'bad' : 'warn' }]
+    return [{ label: 'rolled back', tone: setback.actor === 'guard' ? 'bad' : 'warn' }]
   }
   if (outcome === null && !inUse) return [{ label: 'never deployed', tone: 'idle' }]
   const mark = OUTCOMES[outcome ?? '']
   return mark ? [mark] : []
 }
 
-function warningOf ({ outcome, rollout, actor, reason }: NonNullable<KeptRelease['setback']>) {
+function warningOf ({ outcome, rollout, actor, reason }: Setback) {
   const why = reason ? `: ${reason}` : ''
-  if (outcome === 'rolled-back') {
-    return { rollout, text: `Rolled back by ${actor === 'guard' ? 'the guard' : actor}${why}`,
-      tone: actor === 'guard' ? 'bad' : 'warn' }
-  }
+  if (outcome === 'rolled-back')
+    return { rollout, text: `${rolledBackBy(actor)}${why}`, tone: actor === 'guard' ? 'bad' : 'warn' }
   return { rollout, text: `A later rollout to this release did not succeed${why}`, tone: 'warn' }
+}
+
+export function rolledBackBy (actor: string): string {
+  return `Rolled back by ${actor === 'guard' ? 'the guard' : actor}`
 }
 
 /** @returns when it was last deployed, wall time, ms */

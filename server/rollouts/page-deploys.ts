@@ -3,7 +3,7 @@ import { parseFields } from '../api/input.ts'
 import { lastRollout } from './api.ts'
 import { blockedReason, runsProgram, toRollout } from '../dashboard/overview.ts'
 import { readOr } from '../dashboard/read-or.ts'
-import { releaseRows } from '../releases/page-list.ts'
+import { releaseRows, rolledBackBy } from '../releases/page-list.ts'
 import { buildsIn, toBuildRow } from './page-builds.ts'
 import type { Status } from '../deck.ts'
 import type { KeptRun } from '../jobs/api.ts'
@@ -52,7 +52,10 @@ export function deployRows ({ rollouts, releases, builds = [], isFirstPage, snap
   isFirstPage: boolean,
   snapshot: Pick<Status, 'rollout'>
 }) {
-  const over = rollouts.filter(({ id }) => id !== snapshot.rollout?.id).map((rollout) => toRollout(rollout))
+  // That of a rollout that runs has a card of its own, and comes into the list with its end, or once it is held.
+  const { rollout: now } = snapshot
+  const over = [...isFirstPage && now?.state === 'held' ? [now] : [], ...rollouts.filter(({ id }) => id !== now?.id)]
+    .map((rollout) => toRollout(rollout))
   const shown: Set<string> = new Set()
   let isOvertaken = !isFirstPage
   const deployed = over.map((rollout) => {
@@ -63,12 +66,8 @@ export function deployRows ({ rollouts, releases, builds = [], isFirstPage, snap
     isOvertaken ||= rollout.state === 'succeeded'
     return row
   })
-  // That of a rollout that runs has a card of its own, and comes into the list with its end, or once it is held.
-  const { id: last, state, to } = snapshot.rollout ?? {}
   const others = isFirstPage
-    ? releases.filter(({ id, rollout }) =>
-      !shown.has(id) && (state === 'held' ? rollout === null || rollout === last : rollout === null && id !== to)
-    )
+    ? releases.filter(({ id, rollout }) => !shown.has(id) && rollout === null && id !== now?.to)
     : []
   const lastSuccess = over.find(({ state }) => state === 'succeeded')?.startedAt ?? ''
   const unfollowed = isFirstPage ? builds.filter(({ state }) => state !== 'succeeded') : []
@@ -84,15 +83,23 @@ function toRow (
 ) {
   const verdict = rollout?.verdicts?.at(-1) ?? null
   const id = release?.id ?? rollout?.to ?? null
+  const isLast = rollout !== null && release?.rollout === rollout.id
+  const setback = isLast && release.setback?.outcome === 'rolled-back' ? release.setback : null
+  const { label, icon, tone } = setback
+    ? { label: rolledBackBy(setback.actor), icon: 'undo-2', tone: 'idle' }
+    : rollout?.outcome ?? { label: rollout?.state ?? '', icon: 'hourglass', tone: 'bad' }
   return {
     key: rollout ? `rollout-${rollout.id}` : `release-${id}`,
     id,
     rollout,
     release: isFirst ? release : null,
     about: release,
+    result: rollout && { label, icon, reason: (setback ?? rollout).reason },
+    warning: isFirst && !setback ? release?.warning : null,
+    marks: isFirst ? release?.marks.filter((mark) => !label.toLowerCase().includes(mark.label)) ?? [] : [],
     at: rollout?.finishedAt ?? rollout?.startedAt ?? String(release?.deployedAt ?? release?.createdAt),
     // What is past is no alarm.
-    tone: rollout === null || (isOvertaken && rollout.state !== 'succeeded') ? 'idle' : rollout.outcome?.tone ?? 'info',
+    tone: rollout === null || (isOvertaken && rollout.state !== 'succeeded') ? 'idle' : tone,
     verdict,
     build,
     figures: verdict && verdict.canary.requests > 0 ? verdict : null

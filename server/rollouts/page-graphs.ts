@@ -40,7 +40,7 @@ export function graphsOf (rollout: RolloutView,
     ), lines }
 }
 
-/** What both sides have answered, over that time: of latency the quantile that has decided. */
+/** What both sides have answered, over that time: of latency the quantile that has decided, from three points on. */
 export function linesOf (
   { comparisons = [], from, to, verdicts }: Pick<RolloutView, 'comparisons' | 'from' | 'to' | 'verdicts'>,
   axis: Axis
@@ -48,9 +48,9 @@ export function linesOf (
   const names = { canary: to === from ? 'new' : to ?? 'new', baseline: to === from ? 'old' : from }
   const decided = verdicts?.at(-1)?.decided
   return [ERRORS, decided?.figure === P50.name ? P50 : P99].flatMap((measure) => {
-    const isMeasured = comparisons.some((each) => SIDES.some((side) => measure.valueOf(each[side]) != null))
+    const measured = comparisons.filter((each) => SIDES.some((side) => measure.valueOf(each[side]) != null))
     const limit = decided?.figure === measure.name ? decided.limit * (measure.scale ?? 1) : null
-    return isMeasured ? [graphOf(measure, { comparisons, names, limit, x: placeOn(axis) })] : []
+    return measured.length > 2 ? [graphOf(measure, { comparisons, names, limit, x: placeOn(axis) })] : []
   })
 }
 
@@ -60,6 +60,8 @@ function placeOn ({ startMs, lengthMs }: Axis) {
 
 function whyNoGraphs (comparisons: Comparison[], isProgram: boolean): string {
   if (comparisons.length === 0) return `New workers are compared with old ones every ${MEASURED_EVERY}.`
+  if (comparisons.some(({ canary, baseline }) => canary.requests + baseline.requests > 0))
+    return 'Too few answers to compare.'
   return isProgram
     ? 'Nobody counts the requests of a program in another language. A canary of it is judged by CPU and memory.'
     : 'No request was answered while new workers were compared with old ones.'

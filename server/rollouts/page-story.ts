@@ -43,8 +43,8 @@ export function stillSpansOf ({ timeline }: RolloutView, axis: Axis): Span[] {
 /** @returns what happened to it as a whole, oldest first */
 export function momentsOf (rollout: RolloutView, still: Span[]) {
   const startMs = Date.parse(rollout.startedAt)
-  /** Why it failed is said when it does, and again at its end. */
-  const told: string[] = []
+  /** Why it failed is said when it does, and again at its end; what the judge found stands above. */
+  const told = rollout.kind === 'deploy' ? (rollout.verdicts ?? []).map(({ message }) => message) : []
   return (rollout.timeline ?? []).map(({ at, type, actor, message, passed }, index) => {
     const isKnown = type === 'rollout.step' || message === null || told.some((text) => text.startsWith(message)) ||
       message === labelAndActor(type, actor)

@@ -58,10 +58,13 @@ function storyOf (rollout: RolloutView,
   { deck, history, usual, now, isRunning, isProgram }: { deck: Deck, history: History,
     usual: ReturnType<typeof usualOf>, now: number, isRunning: boolean, isProgram: boolean })
 {
-  const axis = axisOf(rollout, { now, isRunning })
+  const whole = axisOf(rollout, { now, isRunning })
   // A canary has a time of its own, which the others need not have had.
   const isUsual = rollout.steps.every(({ isCanary }) => !isCanary)
-  const still = stillSpansOf(rollout, axis)
+  const still = stillSpansOf(rollout, whole)
+  // Beside minutes in which it is held, the seconds of its work would be a speck.
+  const shownMs = isRunning && rollout.pausedAt ? 1.25 * (Date.parse(rollout.pausedAt) - whole.startMs) : Infinity
+  const axis = { ...whole, lengthMs: Math.max(1, Math.min(whole.lengthMs, shownMs)) }
   const moments = momentsOf(rollout, still)
   return { rollout: isRunning ? toRollout(rollout, { history, isProgram }) : { ...toRollout(rollout), controls: [] },
     isRunning, who: whoOf(rollout), release: releaseOf(deck, rollout.to),

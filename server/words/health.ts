@@ -219,7 +219,7 @@ function ofCrashLoops ({ workers, desiredWorkers }: Snapshot): Trouble | null {
   const slots = slotsOf(workers, ({ crashLooping, state }) => crashLooping && state !== 'held')
   if (slots.length === 0) return null
   return { tone: 'warn', text: `${nameSlots(slots, desiredWorkers)} ${slots.length === 1 ? 'keeps' : 'keep'} crashing`,
-    hint: 'Each restart waits longer than the last.', slots }
+    hint: 'Each restart waits longer than the last, up to a limit.', slots }
 }
 
 function ofUnresponsive ({ workers, desiredWorkers }: Snapshot): Trouble | null {

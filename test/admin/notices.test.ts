@@ -32,7 +32,7 @@ test('the status says who serves, and what the others have died of', async (t) =
 
   const { body: { health } } = await admin.api('get', '/api/v1/status')
   assert.deepEqual(health, { tone: 'bad', text: '1 of 2 workers serves; slot 2 keeps crashing',
-    hint: 'Each restart waits longer than the last.', about: null,
+    hint: 'Each restart waits longer than the last, up to a limit.', about: null,
     reasons: [{ slots: [2], text: 'TypeError: no\u001b[31m price, in total (price.js)', event, crashGroup: stored.group,
       isNewInRelease: true }], problems: 2 })
   const { text } = await admin.visit('/')

@@ -116,7 +116,8 @@ test('a deploy that failed by a figure is told in few words, with the figure of 
   admin.deck.events.publish({ type: 'rollout.rolled-back', rollout: 7, actor: 'ada', message: detail.reason, detail })
   for (const path of ['/', '/deploys', '/releases/r4', '/rollouts/7'])
     assert.match((await visit(path)).text,
-      /<dt>p50 of r4<\/dt><dd class="is-worse">120 ms<[^]*?>20 ms<[^]*?>90 ms [^]*?>p99Ratio</, path)
+      /<dt>p50 of r4<\/dt><dd class="is-worse">120 ms<[^]*?>20 ms<[^]*?title="The option rollout\.limits\.p99Ratio">90 ms</,
+      path)
   assert.match((await visit('/releases/r4')).text, /<strong><bdi>Its deploy was rolled back: too slow\.</)
 })
 

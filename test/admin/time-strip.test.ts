@@ -1,10 +1,26 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { timeStrip } from '../../server/dashboard/time-strip.ts'
+import { createVitals } from '../../server/vitals/vitals.ts'
 import { startAdmin } from '../support/admin.ts'
+import { fake } from '../support/fake.ts'
+import { anEvent, aRollout, NOW } from '../support/snapshots.ts'
 import { report } from '../support/vitals.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
+import type { RolloutView } from '../../server/lifecycle/rollout/record.ts'
 
 const HOUR_MS = 3_600_000
 const iso = (ms: number) => new Date(ms).toISOString()
+
+/** `events`: newest first, each so many bins of 15 s ago */
+function labelsOf (events: [bins: number, event: Partial<DeckEvent>][], rollout: RolloutView | null = null) {
+  const items = events.map(([bins, event]) => anEvent({ at: iso(NOW - (bins + 0.5) * 15_000), ...event }))
+  const { labels } = timeStrip(
+    fake({ path: '/', params: new URLSearchParams(), now: () => NOW, history: { page: () => ({ items, next: null }) },
+      deck: { vitals: createVitals({ now: () => NOW }), snapshot: () => ({ rollout, release: { runtime: 'node' } }) } })
+  )
+  return labels.map(({ label, tone, isWide }) => [label, tone, isWide ? 'wide' : 'always'])
+}
 
 test('load and what happened stand above the pages of an app, and a time that is chosen goes along to the others', async (t) => {
   const { deck, clock, visit } = await startAdmin(t)
@@ -96,6 +112,28 @@ test('a mark names its cause, and only what goes on now is a warning', async (t)
   deck.events.publish({ type: 'route.recovered', message: 'GET / is as fast as usual again',
     detail: { route: 'GET /' } })
   assert.deepEqual(await seen(), ['idle: killed from outside, crash ×2, hang'])
+})
+
+test('a label that a phone has no room for is shown on a wide screen, and neighbours of one kind share one', () => {
+  const failed = { type: 'rollout.failed', detail: { kind: 'deploy', to: 'r7' } }
+  assert.deepEqual(labelsOf([[1, failed], [5, { type: 'route.recovered' }], [14, { type: 'route.slowed' }]]), [[
+    'deploy r7 failed',
+    'idle',
+    'always'
+  ], ['slow spell', 'idle', 'wide']])
+  const crash = { type: 'worker.restarted', cause: 'crash' }
+  assert.deepEqual(labelsOf([[3, crash], [4, crash], [4, crash], [5, { ...crash, cause: 'hung' }], [40, crash]]), [[
+    'crash',
+    'idle',
+    'always'
+  ], ['hang, crash ×3', 'idle', 'always']])
+})
+
+test('a deploy that runs has a mark at its start, and a warning once it is held', () => {
+  const rollout = (fields: Partial<RolloutView>) => aRollout({ to: 'r7', startedAt: iso(NOW - 60_000), ...fields })
+  assert.deepEqual(labelsOf([], rollout({})), [['deploy r7', 'info', 'always']])
+  assert.deepEqual(labelsOf([], rollout({ state: 'held' })), [['deploy r7 held', 'warn', 'always']])
+  assert.deepEqual(labelsOf([], rollout({ to: null, state: 'preparing' })), [['deploy', 'info', 'always']])
 })
 
 test('the strip is loaded anew by itself, for the page that it stands on', async (t) => {

@@ -14,7 +14,7 @@ const browser = useBrowser()
 
 const SICK: Partial<AppView> = {
   health: { tone: 'bad', text: '1 of 2 workers serves; slot 2 keeps crashing',
-    hint: 'Each restart waits longer than the last.' },
+    hint: 'Each restart waits longer than the last, up to a limit.' },
   workers: { ready: 1, desired: 2 },
   openCrashes: 2
 }

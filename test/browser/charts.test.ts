@@ -116,13 +116,16 @@ rareTest('the charts show the last minutes, go on live, and mark deploys and dea
   const before = await pixelsLike(page, 'memory', '--bad')
   dashboard.deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1, message: 'boom' })
   dashboard.deck.events.publish({ type: 'worker.exited', worker: 2, slot: 2, cause: 'deploy', code: 0 })
+  dashboard.deck.events.publish({ type: 'worker.exited', worker: 3, slot: 2, cause: 'master-lost', code: 0 })
   await page.locator(`#chart-news[data-event="${dashboard.deck.snapshot().lastEventId}"]`).waitFor({
     state: 'attached'
   })
   // However much happens, it is not asked for at once again.
   await page.clock.fastForward(3000)
   await page.locator('#charts-marks li').waitFor()
-  assert.match(await page.locator('#charts-marks').innerText(), /^(\d+ \w+ )?\d\d:\d\d:\d\d crash$/)
+  const told = await page.locator('#charts-marks').innerText()
+  assert.match(told, /^(\d+ \w+ )?\d\d:\d\d:\d\d (crash|master lost)/)
+  assert.deepEqual(told.match(/crash|master lost|deploy/g)?.sort(), ['crash', 'master lost'])
   while (await pixelsLike(page, 'memory', '--bad') <= before)
     await page.evaluate(() => new Promise(requestAnimationFrame))
 

@@ -125,6 +125,8 @@ test('the charts say whether they are live, and why nothing is in them', () => {
       'Not live: no connection']
   )
   assert.equal(emptyText(situation), '')
+  assert.equal(emptyText({ ...situation, isEmpty: true }), 'The charts begin with the next figures.')
+  assert.equal(emptyText({ ...situation, isEmpty: true, slot: 3 }), 'The charts begin with the next figures of slot 3.')
   assert.equal(emptyText(past), 'No worker ran in this time, or no master was there to measure it.')
   assert.equal(emptyText({ ...past, slot: 3 }),
     'No worker ran in slot 3 in this time, or no master was there to measure it.')

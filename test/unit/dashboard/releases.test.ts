@@ -28,7 +28,7 @@ const aStatus = (
   { current = 'r2', rollout = null, workers = ['r2', 'r2'] }: { current?: string, rollout?: Parts<RolloutView> | null,
     workers?: string[] } = {}
 ) =>
-  fake<Status>({ release: { id: current }, rollout,
+  fake<Status>({ release: { id: current }, rollout: rollout && aRollout(rollout),
     workers: workers.map((release, index) => ({ id: index, pid: index, release, state: 'ready' })) })
 
 type State =
@@ -73,16 +73,20 @@ const MIXED = [aRelease('r3', 11, THROWN_OUT), aRelease('r2', 12), aRelease('r1'
 
 testStates(import.meta, 'releases', {
   'what was rolled out, newest first: a failure that a later deploy has overtaken is no alarm': {
-    releases: [...MIXED, aRelease('r5', null, { outcome: null, createdAt: at(13) })],
+    releases: [...MIXED.map((each) => each.id === 'r3' ? { ...each, rollout: 4 } : each),
+      aRelease('r5', null, { outcome: null, createdAt: at(13) })],
     rollouts: [{ id: 5, kind: 'rollback', from: 'r3', to: 'r2', state: 'succeeded', finishedAt: at(12),
       note: 'it crashed' }, { id: 4, from: 'r2', to: 'r3', state: 'succeeded', finishedAt: at(11),
       verdicts: [{ at: at(11), passed: true, isFinal: true, message: 'the canary does as well as r2',
         canary: { workers: 1, requests: 900, errorRate: 0.001, p99Ms: 12 },
         baseline: { workers: 1, requests: 900, errorRate: 0, p99Ms: 11 } }] }, { id: 3, kind: 'restart', from: 'r2',
       to: 'r2', state: 'failed', reason: 'worker 9 was not ready', finishedAt: at(10.5) }, { id: 2, from: 'r1',
-      to: 'r7', state: 'succeeded', finishedAt: at(10) }, { id: 1, from: 'r1', to: 'r4', state: 'failed',
-      reason: 'worker 3 exited with code 1', finishedAt: at(9) }, { id: 0, from: 'r1', to: 'r6', state: 'rolled-back',
-      reason: 'memory is 400 MB', finishedAt: at(8),
+      to: 'r7', state: 'succeeded', finishedAt: at(10),
+      verdicts: [{ at: at(10), passed: true, isFinal: true, message: 'it does well',
+        canary: { workers: 2, requests: 900, errorRate: 0.001, p99Ms: 12 },
+        baseline: { workers: 0, requests: 0, errorRate: null, p99Ms: null } }] }, { id: 1, from: 'r1', to: 'r4',
+      state: 'failed', reason: 'worker 3 exited with code 1', finishedAt: at(9) }, { id: 0, from: 'r1', to: 'r6',
+      state: 'rolled-back', reason: 'memory is 400 MB', finishedAt: at(8),
       verdicts: [{ at: at(8), passed: false, isFinal: false, message: 'memory is 400 MB',
         canary: { workers: 1, requests: 0, errorRate: null, p99Ms: null },
         baseline: { workers: 1, requests: 0, errorRate: null, p99Ms: null },
@@ -108,7 +112,8 @@ testStates(import.meta, 'releases', {
     rollouts: [{ id: 1, from: 'r1', to: 'r2', state: 'succeeded', startedAt: at(12), finishedAt: at(12) }]
   },
   'while a rollout runs': during({ to: 'r13', state: 'rolling' }),
-  'while a rollout is held': during({ to: 'r13', state: 'held' }),
+  'while a rollout is held': during({ id: 13, to: 'r13', state: 'held', startedAt: at(14), pausedAt: at(14.01),
+    reason: 'worker 9 was not ready' }),
   'while a rollout goes back': during({ to: 'r13', state: 'rolling-back' }),
   'its code was changed in place, so that it is not offered': changedInPlace('code'),
   'other files of its folder differ': changedInPlace('folder'),

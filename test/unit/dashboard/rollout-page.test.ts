@@ -70,6 +70,8 @@ const STATES: Record<string, State> = {
         passed: null }]
     } },
   'a program whose requests nobody counts': { parts: 'facts graphs', changes: UNCOUNTED, more: { runtime: 'other' } },
+  'one with too few answers for a line, and without a canary': { parts: 'graphs',
+    changes: { comparisons: comparisons.slice(1, 3), steps: WITHOUT_CANARY } },
   'its usual time, where three of its kind have succeeded': { parts: 'facts',
     changes: { state: 'succeeded', reason: null, steps: WITHOUT_CANARY },
     more: { durations: [20_000, 30_000, 26_000, 22_000] } },
@@ -135,6 +137,30 @@ test('the graph of latency is of the quantile that has decided, with its limit a
     canary: '90 ms',
     baseline: '6 ms'
   }, '90 ms', { text: '56 ms', y: 28.2 }])
+})
+
+test('beside a long hold what was done before it is as wide as four times the hold', () => {
+  const [first] = rolledBackDeploy().steps
+  const held = rolledBackDeploy({ ...NOT_OVER, state: 'held', pausedAt: after(2.5),
+    timeline: [timeline[0], { ...timeline[2], at: after(2.5), type: 'rollout.held' }],
+    steps: [{ ...first, state: 'failed', startedAt: after(0.5), readyAt: null, promotedAt: null, drainedAt: null,
+      revertingAt: null, finishedAt: after(2.5) }] })
+  const { slots: [{ bars, bands }], graphs } = look(held, { isRunning: true, second: 200 })
+  assert.deepEqual([...bars, ...bands].map(({ kind, x, width }) => [kind, x, width]), [['starting', 160, 640], ['still',
+    800, 200]])
+  assert.deepEqual(graphs.bands, [{ x: 320, width: 80 }])
+})
+
+test('what serves after one that did not succeed is said, where nothing of it has stayed', () => {
+  const said = (changes: Partial<RolloutView>) =>
+    /r\d serve[sd] on/.exec(
+      seen(views.render('partials/rollout-head', { ...look(rolledBackDeploy(changes)), can: OPERATOR }))
+    )?.[0]
+  assert.deepEqual([said({}), said({ from: 'r0' }), said({ state: 'failed', progress: { total: 4, replaced: 1 } })], [
+    'r1 serves on',
+    'r0 served on',
+    undefined
+  ])
 })
 
 test('of a program whose requests nobody counts the crashes alone are compared while it is held', () => {
