@@ -56,8 +56,9 @@ const AT_DEPLOY = Object.freeze(['entry', 'script', 'args', 'execArgv', 'node', 
   'hooks', 'jobs', 'releases.git', 'releases.shared', 'releases.exclude'])
 
 /** Options that are never shown, as they may hold a secret. */
-const SECRET = Object.freeze(['args', 'execArgv', 'env', 'secrets', 'alerts', 'hooks.build', 'hooks.beforeStart',
-  'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token', 'fleet.servers'])
+const SECRET = Object.freeze(['args', 'execArgv', 'env', 'secrets', 'alerts', 'hooks.build',
+  'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token',
+  'fleet.servers'])
 
 /** Options that help and manual list last: their defaults suit nearly every app. */
 const RARE = Object.freeze(['sticky.idleMs', 'sticky.failoverMs', 'rebalance', 'instanceVariable', 'compileCache',
@@ -387,7 +388,7 @@ export const SCHEMA = z.strictObject({
     ABOUT,
     { kind: 'file', hint: 'list',
       expected:
-        'a list of alerts: { kind: "slack", "discord", "teams" or "webhook", url: "https://…" without user and password, secret?: of a webhook, "at least 16 characters" } or { kind: "sentry", dsn: "https://key@host/project" } or { kind: "mail", host, port?, user?, password?, from, to: ["ops@example.com"] }, each with name? and events?: ["worker.*", "worker.exited:hung", …]',
+        'a list of alerts: { kind: "slack", "discord", "teams" or "webhook", url: "https://…" without user and password, and of a webhook secret?: "at least 16 characters", body?: { text: "{{title}}" }, headers?: { Authorization: "Bearer …" } } or { kind: "sentry", dsn: "https://key@host/project" } or { kind: "mail", host, port?, user?, password?, from, to: ["ops@example.com"] }, each with name? and events?: ["worker.*", "worker.exited:hung", …]',
       description: 'alerts that the dashboard shows and cannot change; in the config file only' }
   ),
   fleet: groupOf({
