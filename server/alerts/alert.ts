@@ -108,7 +108,7 @@ export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelive
   }
 
   function messageOf (event: DeckEvent, from: Deck = deck()): Message {
-    return { id: `msg_${randomUUID()}`, content: contentOf(target.kind, event, from),
+    return { id: `msg_${randomUUID()}`, content: contentOf(target, event, from),
       event: { id: event.id, type: event.type, ...('keptBy' in from && { app: from.keptBy }) } }
   }
 
@@ -135,7 +135,8 @@ export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelive
 }
 
 function shownTarget (
-  { kind, name, dsn, url = dsn, secret, to, from, host, port = DEFAULT_MAIL_PORT, events, apps }: Target
+  { kind, name, dsn, url = dsn, secret, body, headers = {}, to, from, host, port = DEFAULT_MAIL_PORT, events, apps }:
+    Target
 ) {
   return {
     kind,
@@ -143,6 +144,8 @@ function shownTarget (
     // In the address of a chat, all that follows the host is the key to its channel; in a DSN the key comes before it.
     url: url === undefined ? null : kind === 'webhook' ? shownUrl(url) : `${new URL(url).origin}/…`,
     isSigned: secret !== undefined,
+    hasBody: body !== undefined,
+    headers: Object.keys(headers),
     mail: kind === 'mail' ? { host: String(host), port, from: String(from), to: to ?? [] } : null,
     events: [...events ?? ALERTS],
     isDefault: events === undefined,

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { DeckError, errorReason } from '../errors.ts'
 import { alertFlaw, MAX_ADDED_ALERTS } from '../config/alert-kinds.ts'
 import { createAlert } from './alert.ts'
-import { contentOf, type Deck } from './services.ts'
+import { contentOf, templateValues, type Deck } from './services.ts'
 import { wordingOf } from './wording.ts'
 import type { Alert as Target, AlertChanges as Changes } from '../config/alert.ts'
 import type { AlertRows } from '../../db/alerts.ts'
@@ -144,7 +144,7 @@ export function createAlerts ({ configured, store, events, isOwn = () => true, d
 
     /** What would be sent to such a receiver for this event. */
     preview: (kind: Target['kind'], event: DeckEvent) => ({ wording: wordingOf(event, deck()),
-      content: contentOf(kind, event, deck()) }),
+      content: contentOf({ kind }, event, deck()), values: templateValues(event, deck()) }),
 
     /** Takes no more events, and tries once more what is in the queues. */
     async close () {
@@ -251,16 +251,20 @@ export function createAlerts ({ configured, store, events, isOwn = () => true, d
 }
 
 /** @throws {DeckError} invalid-body */
-function changedTarget (target: Target, { events, apps, ...wanted }: Omit<Changes, 'isPaused'>): Target {
-  const changed = { ...target, ...withoutUndefined(wanted), ...(events && { events }), ...(apps && { apps }) }
-  if (events === null) delete changed.events
-  if (apps === null) delete changed.apps
-  const isElsewhere = changed.host !== target.host || changed.port !== target.port
-  // Whoever may change the server could otherwise have the password sent to one of their own.
-  if (isElsewhere && target.password !== undefined && wanted.password === undefined)
-    throw new DeckError('invalid-body', 'password: expected again, as the server changes, received none')
+function changedTarget (target: Target, wanted: Omit<Changes, 'isPaused'>): Target {
+  const merged = Object.entries({ ...target, ...withoutUndefined(wanted) })
+  const changed = Object.fromEntries(merged.filter(([, value]) => value !== null)) as Target
+  // Whoever may change the receiver could otherwise have what is secret sent to one of their own.
+  const move = MOVES.find(({ by }) => by.some((field) => changed[field] !== target[field]))
+  const kept = move?.secrets.find((field) => target[field] !== undefined && wanted[field] === undefined)
+  if (kept) throw new DeckError('invalid-body', `${kept}: expected again, as the ${move?.what} changes, received none`)
   return changed
 }
+
+/** Where an alert can be sent elsewhere, and what would go along. */
+const MOVES: readonly { what: string, by: Field[], secrets: Field[] }[] = Object.freeze([{ what: 'server',
+  by: ['host', 'port'], secrets: ['password'] }, { what: 'address', by: ['url'], secrets: ['headers', 'body'] }])
+type Field = Exclude<keyof Changes, 'isPaused'>
 
 /** @throws {DeckError} invalid-body */
 function checkWhole (target: Target, how: { isOfHost: boolean }) {

@@ -33,6 +33,8 @@ const SHOWN_ALERT = z.strictObject({
   url: z.string().nullable().meta({ description: 'the address without its secrets; null: it goes by mail',
     examples: ['https://example.com/hook?token=…'] }),
   isSigned: z.boolean().describe('whether messages are signed with a secret'),
+  hasBody: z.boolean().describe('whether it sends a body of its own in place of the event'),
+  headers: z.array(z.string()).describe('the names of the headers that are sent besides'),
   mail: z.strictObject({ host: z.string(), port: NUMBER, from: z.string(), to: z.array(z.string()) }).nullable(),
   events: z.array(z.string()).describe('the events that are sent'),
   isDefault: z.boolean().describe('whether these are the problems'),
@@ -68,7 +70,7 @@ export function alertResources (
       POST: operation({ name: `add${of}Alert`,
         summary: 'Adds an alert to Slack, Discord, Teams or Sentry, by mail, or as JSON to any address',
         description:
-          'slack, discord, teams and webhook need `url`, and webhook may have `secret`; sentry needs `dsn`; mail needs `host`, `from` and `to`, and may have `port`, and `user` with `password`.',
+          'slack, discord, teams and webhook need `url`, and webhook may have `secret`, `body` and `headers`; sentry needs `dsn`; mail needs `host`, `from` and `to`, and may have `port`, and `user` with `password`.',
         role: 'admin', cli: `clusterdeck alerts add slack https://hooks.example.com/services/T0/B0/x${flag}`,
         query: z.strictObject({ test: booleanParam('"true": sends a test message at once') }), body: ALERT, status: 201,
         location: true, problems: ['not-possible'], answer: SHOWN_ALERT, form: FORM,

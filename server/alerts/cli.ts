@@ -3,7 +3,7 @@ import path from 'node:path'
 import { formatExactDuration } from '../../public/format.ts'
 import { ALERT_ID } from '../config/alert.ts'
 import { ALERT_KINDS } from '../config/alert-kinds.ts'
-import { DeckError, errorReason } from '../errors.ts'
+import { attempt, DeckError, errorReason } from '../errors.ts'
 import { actionsCommand, listCommand, orderFor, tableText } from '../cli/actions.ts'
 import { waitUntil } from '../cli/api-client.ts'
 import { inText, jsonText, type Columns } from '../cli/output.ts'
@@ -69,6 +69,7 @@ function fieldsOf ({ options, cwd }: Context, kind: string, to?: string) {
   const { server, from, user, title, events, apps } = options
   const [host, port] = server === undefined ? [] : [server.replace(/:\d+$/, ''), /:(\d+)$/.exec(server)?.[1]]
   const read = (name: string, file: string | undefined) => file && textIn(name, path.resolve(cwd, file))
+  const readJson = (name: string, file: string | undefined) => file && jsonIn(name, path.resolve(cwd, file))
   return {
     ...(kind === 'mail'
       ? { to: namesIn(to) }
@@ -77,6 +78,8 @@ function fieldsOf ({ options, cwd }: Context, kind: string, to?: string) {
     events: namesIn(events),
     apps: apps === '*' ? null : namesIn(apps),
     secret: read('--secret-file', options.secretFile),
+    body: readJson('--body-file', options.bodyFile),
+    headers: readJson('--headers-file', options.headersFile),
     host,
     port: port && Number(port),
     from,
@@ -92,6 +95,14 @@ function textIn (option: string, file: string) {
   } catch (error) {
     throw misuse(option, 'a file that can be read', `${JSON.stringify(file)} (${errorReason(error)})`, { cause: error })
   }
+}
+
+/** What it holds may be secret. @throws {DeckError} usage */
+function jsonIn (option: string, file: string): unknown {
+  const text = textIn(option, file)
+  const read = attempt(() => [JSON.parse(text)])
+  if (!read) throw misuse(option, 'a file of JSON', JSON.stringify(file))
+  return read[0]
 }
 
 function alertOf (action: string): (id: string | undefined) => string {

@@ -5,23 +5,30 @@ import type { Answer, Post } from './sender.ts'
 const PREFIX = 'whsec_'
 
 /** Posts JSON to an address, signed where the receiver knows a secret. */
-export function createHttpPost ({ url, secret }: { url: string, secret?: string },
-  { fetch = globalThis.fetch }: { fetch?: typeof globalThis.fetch } = {}): Post
-{
+export function createHttpPost (
+  { url, secret, headers: own = {} }: { url: string, secret?: string, headers?: Record<string, string> },
+  { fetch }: { fetch?: typeof globalThis.fetch } = {}
+): Post {
+  // By one spelling, so that each is sent once.
+  const named = Object.entries(own).map(([name, value]) => [name.toLowerCase(), value])
   return ({ id, content }, how) => {
     const body = String(content)
-    const headers = { 'content-type': 'application/json',
+    const headers = { 'content-type': 'application/json', ...Object.fromEntries(named),
       ...(secret && signMessage({ id, time: how.time, body }, secret)) }
-    return postBody({ url, headers, body }, how, fetch)
+    return sendRequest({ url, headers, body }, how, fetch)
   }
 }
 
-export async function postBody ({ url, headers, body }: { url: string, headers: Record<string, string>, body: string },
-  { patienceMs, signal }: Parameters<Post>[1], fetch: typeof globalThis.fetch): Promise<Answer>
-{
+/** Never throws, and says nothing that may hold a secret. */
+export async function sendRequest (
+  { url, method = 'POST', headers = {}, body }: { url: string, method?: 'GET' | 'POST',
+    headers?: Record<string, string>, body?: string },
+  { patienceMs, signal }: Pick<Parameters<Post>[1], 'patienceMs' | 'signal'>,
+  fetch: typeof globalThis.fetch = globalThis.fetch
+): Promise<Answer> {
   try {
     const response = await fetch(url, {
-      method: 'POST',
+      method,
       // A redirect would lead to an address that nobody has configured.
       redirect: 'manual',
       headers: { 'user-agent': 'clusterdeck', ...headers },

@@ -1,5 +1,6 @@
 import { DeckError } from '../errors.ts'
 import { ALERT_KINDS, MAX_ADDED_ALERTS } from '../config/alert-kinds.ts'
+import { PLACEHOLDERS } from '../../public/alert-template.ts'
 import { causeText } from '../../public/cause-words.ts'
 import { EVENT_TYPES, kindOf, type Tone } from '../events/kinds.ts'
 import { matchesPattern } from '../events/pattern.ts'
@@ -33,7 +34,8 @@ const SERVICES: Readonly<Record<Kind, { label: string, icon: string, about: stri
         'In the settings of a project, open Client Keys and copy the DSN. Crashes arrive with their stack and source lines, in the same groups.',
       example: 'https://key@sentry.example.com/1' },
     webhook: { label: 'Webhook', icon: 'radio', about: 'JSON to any address',
-      how: 'clusterdeck posts the event as JSON. With a secret it is signed as Standard Webhooks says.',
+      how:
+        'clusterdeck posts the event as JSON, or a body of your own. With a secret it is signed as Standard Webhooks says.',
       example: 'https://example.com/hook' }
   })
 
@@ -128,7 +130,7 @@ function formOf (
     : { topics: TOPICS.filter(({ isProblem }) => isProblem), others: [] }
   return { kind: wanted, service: SERVICES[wanted], changed,
     topics: TOPICS.map((topic) => ({ ...topic, isChosen: topics.includes(topic) })), others: others.join(', '),
-    preview: alerts.preview(wanted, exampleEvent(now)) }
+    placeholders: PLACEHOLDERS, preview: alerts.preview(wanted, exampleEvent(now)) }
 }
 
 /** @throws {DeckError} not-found, not-possible */

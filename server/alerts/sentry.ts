@@ -1,5 +1,5 @@
 import { kindOf } from '../events/kinds.ts'
-import { postBody } from './http-post.ts'
+import { sendRequest } from './http-post.ts'
 import { cut, oneLine, wordingOf } from './wording.ts'
 import type { DeckEvent } from '../events/stream.ts'
 import type { Frame, Sample as Crash } from '../../db/crashes.ts'
@@ -20,7 +20,8 @@ const MAX_TEXT = 8192
 /** Sentry drops a longer tag. */
 const MAX_TAG = 200
 const MAX_LINES = 50
-const LEVELS = Object.freeze({ bad: 'error', warn: 'warning', ok: 'info', info: 'info', drain: 'info', idle: 'info' })
+export const LEVELS = Object.freeze({ bad: 'error', warn: 'warning', ok: 'info', info: 'info', drain: 'info',
+  idle: 'info' })
 
 /** @returns its payload, all but the id */
 export function sentryEvent (event: DeckEvent, sender: Sender): Record<string, unknown> {
@@ -29,16 +30,14 @@ export function sentryEvent (event: DeckEvent, sender: Sender): Record<string, u
 }
 
 /** Sends an envelope to Sentry, or to what takes the same. */
-export function createSentryPost ({ dsn }: { dsn: string },
-  { fetch = globalThis.fetch }: { fetch?: typeof globalThis.fetch } = {}): Post
-{
+export function createSentryPost ({ dsn }: { dsn: string }, { fetch }: { fetch?: typeof globalThis.fetch } = {}): Post {
   const { url, key } = receiverOf(dsn)
   return ({ id, content }, how) => {
     // The id is the same for each try, so that Sentry does not count a try twice whose answer was lost.
     const event = { id: id.replace(/\W|^msg_/g, ''), payload: String(content), at: how.time }
     const headers = { 'content-type': 'application/x-sentry-envelope',
       'x-sentry-auth': `Sentry sentry_version=7, sentry_client=clusterdeck, sentry_key=${key}` }
-    return postBody({ url, headers, body: envelopeOf(event) }, how, fetch)
+    return sendRequest({ url, headers, body: envelopeOf(event) }, how, fetch)
   }
 }
 

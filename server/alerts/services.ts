@@ -1,7 +1,9 @@
+import { fillTemplate, type PLACEHOLDERS } from '../../public/alert-template.ts'
+import { templateText } from '../config/alert-kinds.ts'
 import { discordBody, mailBody, slackBody, teamsBody } from './forms.ts'
 import { createHttpPost } from './http-post.ts'
 import { createMailPost } from './mail-post.ts'
-import { createSentryPost, sentryEvent, type Sender } from './sentry.ts'
+import { createSentryPost, LEVELS, sentryEvent, type Sender } from './sentry.ts'
 import { wordingOf } from './wording.ts'
 import type { Alert as Target } from '../config/alert.ts'
 import type { DeckEvent } from '../events/stream.ts'
@@ -24,14 +26,23 @@ const CONTENTS: Readonly<Record<Target['kind'], (event: DeckEvent, deck: Deck) =
   webhook: eventBody
 })
 
-export function contentOf (kind: Target['kind'], event: DeckEvent, deck: Deck): Content {
-  return CONTENTS[kind](event, deck)
+export function contentOf ({ kind, body }: Pick<Target, 'kind' | 'body'>, event: DeckEvent, deck: Deck): Content {
+  return body === undefined
+    ? CONTENTS[kind](event, deck)
+    : jsonOf(fillTemplate(templateText(body), templateValues(event, deck)))
+}
+
+/** What the placeholders of a body stand for. */
+export function templateValues (event: DeckEvent, deck: Sender): Record<typeof PLACEHOLDERS[number], string> {
+  const { title, text, url, tone, at } = wordingOf(event, deck)
+  return { title, message: text, app: deck.app, host: deck.host, url: url ?? '', type: event.type,
+    severity: LEVELS[tone], tone, at, id: String(event.id) }
 }
 
 export function createPost (target: Target, options: { fetch?: typeof globalThis.fetch }): Post {
   if (target.kind === 'mail') return createMailPost(target as Parameters<typeof createMailPost>[0])
   if (target.kind === 'sentry') return createSentryPost({ dsn: String(target.dsn) }, options)
-  return createHttpPost({ url: String(target.url), secret: target.secret }, options)
+  return createHttpPost({ url: String(target.url), secret: target.secret, headers: target.headers }, options)
 }
 
 function eventBody (event: DeckEvent, sender: Deck) {

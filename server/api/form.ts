@@ -139,7 +139,7 @@ function fromText (text: string, name: string, isJson: boolean): unknown {
 /** @returns what the field is written as: JSON, JSON or else a text (`option`), or a text (empty) */
 function kindOf (bare: unknown): '' | 'json' | 'option' {
   if (bare instanceof z.ZodUnion) return 'option'
-  return [z.ZodNumber, z.ZodBoolean, z.ZodUnknown].some((type) => bare instanceof type) ? 'json' : ''
+  return [z.ZodNumber, z.ZodBoolean, z.ZodUnknown, z.ZodRecord].some((type) => bare instanceof type) ? 'json' : ''
 }
 
 function isLoose (schema: z.ZodObject) {

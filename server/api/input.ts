@@ -148,14 +148,18 @@ function flawsOf (schema: z.ZodObject, input: unknown, { issues }: z.ZodError): 
         received: quoteValue(valueAt(input, [...issue.path, key])) })
       )
       : [{ path: issue.path.join('.'), expected: withNearest(expectationOf(schema, issue), issue, input),
-        received: isSecret(schema, issue.path)
-          ? 'something that is not shown'
-          : quoteValue(valueAt(input, issue.path)) }]
+        received: receivedBy(issue) ??
+          (isSecret(schema, issue.path) ? 'something that is not shown' : quoteValue(valueAt(input, issue.path))) }]
   )
   // Several checks may refuse one field, in the same words.
   const isSaid = (flaw: Flaw, at: number) =>
     flaws.slice(0, at).some(({ path, expected }) => path === flaw.path && expected === flaw.expected)
   return flaws.filter((flaw, at) => !isSaid(flaw, at)).slice(0, MAX_FLAWS)
+}
+
+/** Undefined: the check does not say */
+function receivedBy (issue: z.core.$ZodIssue): string | undefined {
+  return issue.code === 'custom' ? issue.params?.received : undefined
 }
 
 /** Of names that are too many to be listed, the one that may be meant. */
@@ -184,7 +188,8 @@ function isSecret (schema: z.ZodObject, path: PropertyKey[]) {
 function fieldAt (schema: unknown, path: PropertyKey[], { isBare = true }: { isBare?: boolean } = {}) {
   const field = path.reduce((part, key) => {
     const { shape, element } = Object(bareOf(part))
-    return shape ? shape[key] : element
+    // What is below a record is described by it.
+    return shape ? shape[key] : element ?? part
   }, schema)
   return isBare ? bareOf(field) : field
 }

@@ -12,6 +12,7 @@ import { openStore } from '../diagnostics/store.ts'
 import { createNotices } from '../events/notices.ts'
 import { isToldByHost } from '../events/told-by-host.ts'
 import { createAlerts } from '../alerts/alerts.ts'
+import { startHeartbeat } from '../alerts/heartbeat.ts'
 import { createChecks } from './checks.ts'
 import { hangOptions, lifecycleOptions } from './cluster.ts'
 import type { DataDir } from '../system/data-dir.ts'
@@ -69,6 +70,10 @@ export async function createAppDeck (
   const alerts = closers.add(
     createAlerts({ configured: settings.current.alerts, store: history.alerts, events, isOwn, deck: sender, log }),
     (alerts) => alerts.close()
+  )
+  const heartbeat = closers.add(
+    startHeartbeat({ options: () => settings.current.heartbeat, status: supervisor.snapshot, events }),
+    ({ close }) => close()
   )
   if (tellHost) events.subscribe((event) => tellHost(event, sender))
   const places = createSourceMaps()
@@ -149,6 +154,7 @@ export async function createAppDeck (
     supervisor.configure(lifecycleOptions(changed), changed)
     logs.configure(changed.logs)
     alerts.configure(changed.alerts)
+    heartbeat.configure()
     cron.plan()
     keeper.send({ type: 'watch', hang: hangOptions(changed) })
   }

@@ -373,6 +373,8 @@ alerts [action] [word...]: print the alerts and their deliveries; add, change, p
   --events <types>: with add and change: the events that are sent, such as worker.*,rollout.failed (default: the problems)
   --url-file <path>: with add and change: read the address from this file, as others can see arguments
   --secret-file <path>: with a webhook: sign messages with the secret in this file
+  --body-file <path>: with a webhook: the JSON that is sent, with placeholders such as {{title}}
+  --headers-file <path>: with a webhook: more headers, as a JSON object of texts by name
   --server <host:port>: with mail: the SMTP server
   --host: those of the host, for all of its apps (default where this is the folder of no app)
   --apps <names>: of the host: with add and change, the apps that it is for, such as shop,mail (default: all; * with change)

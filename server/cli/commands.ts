@@ -28,7 +28,8 @@ type RolloutOption = 'note' | 'path' | 'git' | 'surge' | 'minReady' | 'canary' |
 type FilterOption = 'type' | 'limit' | 'worker' | 'cause' | 'slot' | 'release' | 'rollout' | 'since' | 'until' | 'q'
   | 'stream' | 'lines' | 'around' | 'level' | 'state' | 'sort' | 'compare'
 type OtherOption = 'branch' | 'kind' | 'duration' | 'output' | 'node' | 'as' | 'role' | 'ttl' | 'apps' | 'title'
-  | 'events' | 'beforeRelease' | 'urlFile' | 'secretFile' | 'server' | 'from' | 'user' | 'passwordFile'
+  | 'events' | 'beforeRelease' | 'urlFile' | 'secretFile' | 'bodyFile' | 'headersFile' | 'server' | 'from' | 'user'
+  | 'passwordFile'
 
 /**
  * What the commands have to work with. `options`: the command's own; `anew`: a client that has the whole time of a

@@ -8,7 +8,8 @@ export const ALERT_KINDS = Object.freeze(['slack', 'discord', 'teams', 'mail', '
 
 /** What each kind needs, and what it may have besides. */
 const FIELDS = Object.freeze({ slack: { needs: ['url'], may: [] }, discord: { needs: ['url'], may: [] },
-  teams: { needs: ['url'], may: [] }, sentry: { needs: ['dsn'], may: [] }, webhook: { needs: ['url'], may: ['secret'] },
+  teams: { needs: ['url'], may: [] }, sentry: { needs: ['dsn'], may: [] },
+  webhook: { needs: ['url'], may: ['secret', 'body', 'headers'] },
   mail: { needs: ['host', 'from', 'to'], may: ['port', 'user', 'password'] } })
 const OF_ALL = ['kind', 'name', 'events', 'apps']
 
@@ -28,4 +29,9 @@ export function alertFlaw (alert: Alert, { isOfHost = false }: { isOfHost?: bool
   if ((alert.user === undefined) !== (alert.password === undefined))
     return { field: 'password', expected: 'to be given with user, and only with it' }
   return null
+}
+
+/** @throws {TypeError} it is no JSON */
+export function templateText (body: unknown): string {
+  return typeof body === 'string' ? body : JSON.stringify(body)
 }

@@ -542,7 +542,10 @@ function placeOf (issue: core.$ZodIssue) {
   const place = issue.path.map((part, index) =>
     typeof part === 'number' ? `[${part}]` : index === 0 ? String(part) : `.${String(part)}`
   ).join('')
-  if (issue.code === 'custom' && issue.params) return `${place}: expected ${issue.params.expected}`
+  if (issue.code === 'custom' && issue.params) {
+    const { expected, received } = issue.params
+    return `${place}: expected ${expected}${received === undefined ? '' : `, received ${received}`}`
+  }
   return issue.code === 'unrecognized_keys'
     ? `${place}: unknown ${issue.keys.map((key) => `"${key.slice(0, 40)}"`).join(', ')}`
     : place

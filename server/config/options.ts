@@ -1,6 +1,6 @@
 import { z, type ZodRawShape } from 'zod'
 import { succeeds } from '../errors.ts'
-import { ALERT } from './alert.ts'
+import { ALERT, HTTP_URL } from './alert.ts'
 import { alertFlaw } from './alert-kinds.ts'
 import { DECK_NAME } from './apps.ts'
 import { isCron, isTimeZone } from './cron.ts'
@@ -49,15 +49,16 @@ const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 /** Options, and groups of them, that an operator can change while the cluster runs. */
 const LIVE = Object.freeze(['standby', 'rebalance', 'ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart',
   'rollout', 'limits', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift', 'logs.maxBytes',
-  'logs.maxFiles', 'diagnostics.leaks', 'diagnostics.profiling', 'alerts'])
+  'logs.maxFiles', 'diagnostics.leaks', 'diagnostics.profiling', 'alerts', 'heartbeat'])
 
 /** Options that each deploy reads again. The others count from a start on. */
 const AT_DEPLOY = Object.freeze(['entry', 'script', 'args', 'execArgv', 'node', 'cwd', 'env', 'envFile', 'secrets',
   'hooks', 'jobs', 'releases.git', 'releases.shared', 'releases.exclude'])
 
 /** Options that are never shown, as they may hold a secret. */
-const SECRET = Object.freeze(['args', 'execArgv', 'env', 'secrets', 'alerts', 'hooks.build', 'hooks.beforeStart',
-  'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token', 'fleet.servers'])
+const SECRET = Object.freeze(['args', 'execArgv', 'env', 'secrets', 'alerts', 'heartbeat.url', 'hooks.build',
+  'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token',
+  'fleet.servers'])
 
 /** Options that help and manual list last: their defaults suit nearly every app. */
 const RARE = Object.freeze(['sticky.idleMs', 'sticky.failoverMs', 'rebalance', 'instanceVariable', 'compileCache',
@@ -387,9 +388,16 @@ export const SCHEMA = z.strictObject({
     ABOUT,
     { kind: 'file', hint: 'list',
       expected:
-        'a list of alerts: { kind: "slack", "discord", "teams" or "webhook", url: "https://…" without user and password, secret?: of a webhook, "at least 16 characters" } or { kind: "sentry", dsn: "https://key@host/project" } or { kind: "mail", host, port?, user?, password?, from, to: ["ops@example.com"] }, each with name? and events?: ["worker.*", "worker.exited:hung", …]',
+        'a list of alerts: { kind: "slack", "discord", "teams" or "webhook", url: "https://…" without user and password, and of a webhook secret?: "at least 16 characters", body?: { text: "{{title}}" }, headers?: { Authorization: "Bearer …" } } or { kind: "sentry", dsn: "https://key@host/project" } or { kind: "mail", host, port?, user?, password?, from, to: ["ops@example.com"] }, each with name? and events?: ["worker.*", "worker.exited:hung", …]',
       description: 'alerts that the dashboard shows and cannot change; in the config file only' }
   ),
+  heartbeat: groupOf({
+    url: HTTP_URL.optional().register(ABOUT, { kind: 'text', hint: 'url',
+      expected: 'an http or https address without user and password',
+      description:
+        'an address that is requested again and again while the app is served: the service behind it calls somebody when nothing comes; better set as a variable, as others can see flags' }),
+    everyMs: integerOption(10_000, DAY_MS, 'how often heartbeat.url is requested', 'ms').default(60_000)
+  }),
   fleet: groupOf({
     servers: z.array(z.string().refine(isNatsServer)).max(20).default([]).register(ABOUT, { kind: 'list', hint: 'list',
       separator: ',', words: ['fleet'],

@@ -28,8 +28,8 @@ const GROUPS: readonly { id: string, title: string, parts: readonly string[] }[]
   id: 'hooks',
   title: 'Hooks and jobs',
   parts: ['hooks', 'jobs']
-}, { id: 'admin', title: 'Admin page and alerts', parts: ['admin', 'alerts'] }, { id: 'telemetry', title: 'Telemetry',
-  parts: ['telemetry'] }, { id: 'app', title: 'App',
+}, { id: 'admin', title: 'Admin page and alerts', parts: ['admin', 'alerts', 'heartbeat'] }, { id: 'telemetry',
+  title: 'Telemetry', parts: ['telemetry'] }, { id: 'app', title: 'App',
   parts: ['name', 'entry', 'script', 'args', 'execArgv', 'node', 'cwd', 'env', 'envFile', 'secrets', 'dataDir',
     'watch'] }, { id: 'fleet', title: 'Fleet', parts: ['fleet'] }])
 

@@ -167,6 +167,8 @@ const ROWS = { 'master.started': { icon: 'power', tone: 'info', label: 'Master s
   'release.created': { icon: 'package', tone: 'info', label: 'Release created' },
   'telemetry.failed': { icon: 'circle-alert', tone: 'warn', label: 'Telemetry not delivered', weight: 'problem',
     inTerminal: true }, 'telemetry.recovered': { icon: 'circle-check', tone: 'ok', label: 'Telemetry delivered again' },
+  'heartbeat.failed': { icon: 'circle-alert', tone: 'warn', label: 'Heartbeat not delivered', weight: 'problem',
+    inTerminal: true }, 'heartbeat.recovered': { icon: 'circle-check', tone: 'ok', label: 'Heartbeat delivered again' },
   'history.degraded': { icon: 'database', tone: 'bad', label: 'History degraded', weight: 'alert', inTerminal: true },
   'history.recovered': { icon: 'database', tone: 'ok', label: 'History recovered', inTerminal: true },
   unexpected: { icon: 'circle-alert', tone: 'warn', label: 'Unexpected', weight: 'problem',

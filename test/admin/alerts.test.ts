@@ -115,6 +115,7 @@ test('nothing tells the secrets of an alert, what is paused stays so by its numb
   assert.equal(deck.alerts.list().length, 3)
 })
 
+const HOOK = Object.freeze({ kind: 'webhook', url: 'https://example.com/hook' })
 const MAIL = Object.freeze({ kind: 'mail', host: 'smtp.example.com', user: 'deck', password: 'hidden-password',
   from: 'deck@example.com', to: ['ops@example.com'] })
 
@@ -128,18 +129,43 @@ test('an alert that is wrong is refused and not kept, and the refusal tells none
     url: 'https://user:hidden-key@example.com' }, /url: expected an http or https address without user and password/], [
     { ...SLACK, events: [] },
     /events: expected/
-  ], [{ ...SLACK, name: 'a\r\nBcc: all@example.com' }, /name: expected/], [{ ...MAIL, password: undefined },
-    /password: expected to be given with user/], [{ ...MAIL, to: ['ops@example.com\r\nBcc: all@example.com'] }, /to/], [
-    { ...MAIL, from: 'Deck <deck@example.com>' },
-    /from: expected a mail address/
-  ], [{ ...MAIL, host: 'smtp.example.com/x' }, /host: expected the name or address/], [{ ...MAIL, port: 0 },
-    /port: expected a port/]] as [object, RegExp][])
-  {
+  ], [{ ...SLACK, body: {} }, /body: expected not to be given for slack/], [{ ...HOOK, body: { text: '{{titel}}' } },
+    /body: expected placeholders among \{\{title\}\}, .*, received \{\{titel\}\}$/], [{ ...HOOK,
+    body: '{"routing_key": "hidden-key"' }, /body: expected a JSON object or list, received a text that is no JSON$/], [
+    { ...HOOK, body: { text: 'x'.repeat(4000) } },
+    /body: expected at most 4000 characters, received 4011$/
+  ], [{ ...HOOK, headers: { Authorization: ['hidden-key'] } },
+    /headers\.Authorization: expected .*, received something that is not shown$/], [{ ...HOOK,
+    headers: { 'X-Key': 'hidden-key\r\nHost: evil' } }, /headers\.X-Key: expected/], [{ ...HOOK,
+    headers: { 'Content-Length': '5' } }, /headers: expected/], [{ ...SLACK, name: 'a\r\nBcc: all@example.com' },
+    /name: expected/], [{ ...MAIL, password: undefined }, /password: expected to be given with user/], [{ ...MAIL,
+    to: ['ops@example.com\r\nBcc: all@example.com'] }, /to/], [{ ...MAIL, from: 'Deck <deck@example.com>' },
+    /from: expected a mail address/], [{ ...MAIL, host: 'smtp.example.com/x' }, /host: expected the name or address/], [
+    { ...MAIL, port: 0 },
+    /port: expected a port/
+  ]] as [object, RegExp][]) {
     const { body: { detail }, text } = await api('post', '/api/v1/alerts').send(body).expect(422)
     assert.match(detail, wrong)
     assert.doesNotMatch(text, /hidden-(key|password)/)
   }
   assert.deepEqual([deck.alerts.list().length, deck.events.lastId], [2, 0])
+})
+
+test('a body and headers are not sent to another address than the one they were given for', async (t) => {
+  const { api } = await startAdmin(t)
+  const { body: hook } = await api('post', '/api/v1/alerts').send({ ...HOOK, body: { routing_key: 'hidden-key' },
+    headers: { Authorization: 'hidden-key' } }).expect(201)
+  const elsewhere = { url: 'https://attacker.example' }
+  for (const [changes, field] of [[elsewhere, 'headers'], [{ ...elsewhere, headers: null }, 'body']] as const) {
+    const { body } = await api('patch', `/api/v1/alerts/${hook.id}`).send(changes).expect(422)
+    assert.equal(body.detail, `${field}: expected again, as the address changes, received none`)
+  }
+  const { body: moved, text } = await api('patch', `/api/v1/alerts/${hook.id}`).send({ ...elsewhere, body: null,
+    headers: { 'X-Key': 'hidden-key' } }).expect(200)
+  assert.deepEqual([hook.hasBody, hook.headers, moved.hasBody, moved.headers], [true, ['Authorization'], false, [
+    'X-Key'
+  ]])
+  assert.doesNotMatch(text, /hidden-key/)
 })
 
 test('a password is not sent to another server than the one it was given for', async (t) => {
@@ -175,4 +201,20 @@ test('the command line adds, changes, pauses and deletes an alert', async (t) =>
   assert.equal((await cli('resume', '1')).stdout, 'alert 1 resumed\n')
   assert.equal((await cli('delete', '1')).stdout, 'alert 1 deleted\n')
   assert.equal(admin.deck.alerts.list().length, 2)
+})
+
+test('the command line reads a body and headers from files, and refuses what is no JSON', async (t) => {
+  const admin = await startAdmin(t)
+  const cli = cliOf(admin)
+  const [body, headers] = ['body.json', 'headers.json'].map((name) => path.join(tempFolder(), name))
+  writeFileSync(body, '{ "routing_key": "hidden-key", "text": "{{title}}" }\n')
+  writeFileSync(headers, '{ "Authorization": "hidden-key" }')
+  const added = await cli('add', 'webhook', HOOK.url, '--body-file', body, '--headers-file', headers)
+  assert.deepEqual(added, { code: 0, stdout: 'alert 1 added: https://example.com/hook\n', stderr: '' })
+  const [{ hasBody, headers: names }] = admin.deck.alerts.list()
+  assert.deepEqual([hasBody, names], [true, ['Authorization']])
+  writeFileSync(body, '{ "routing_key": "hidden-key"')
+  const { code, stderr } = await cli('change', '1', '--body-file', body)
+  assert.deepEqual([code, stderr], [2,
+    `clusterdeck: --body-file: expected a file of JSON, received ${JSON.stringify(body)}\n`])
 })

@@ -221,6 +221,27 @@ rareTest('a change that is based on what somebody else has changed meanwhile is 
   assert.equal(dashboard.deck.settings.list().find(({ name }) => name === 'drain.deadlineMs')?.value, 7000)
 })
 
+test('the form of a webhook shows what its body comes to while it is typed, and what is wrong with it', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/alerts?new=webhook')
+  const shown = page.locator('#alert-body-shown')
+  const plain = await shown.innerText()
+  const field = page.getByLabel(/^Body/)
+  await field.fill('{ "summary": "{{title}}", "id": "{{id}}" }')
+  assert.deepEqual(JSON.parse(await shown.innerText()), { summary: 'app: New crash', id: '4711' })
+  await field.fill('{ "summary": "{{titel}}" }')
+  assert.match(await shown.innerText(), /^Expected placeholders among .*, received \{\{titel\}\}$/)
+  await page.getByLabel('Address').fill('https://example.com/hook')
+  await page.getByRole('button', { name: 'Add and send a test' }).click()
+  assert.equal(await field.evaluate((area) => area.matches(':invalid')), true, 'it is not sent')
+  await field.fill('')
+  assert.equal(await shown.innerText(), plain)
+  await field.fill('{ "text": "{{title}}" }')
+  await page.getByRole('button', { name: 'Add and send a test' }).click()
+  await page.waitForURL(`${dashboard.url}/alerts`)
+  assert.equal(dashboard.deck.alerts.list()[0].hasBody, true)
+})
+
 test('three clicks from the overview tell a channel of Slack, and the page says what it answered; a failure is sent again by another click', async (t) => {
   const dashboard = await startDashboard(t, browser)
   dashboard.deck.alerts.status = 404

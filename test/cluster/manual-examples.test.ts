@@ -78,14 +78,17 @@ const PREPARED: readonly [example: RegExp, from: string | RegExp, to: string | (
   /^clusterdeck alerts test$/,
   /$/,
   ' file-1'
-], [/ --server smtp\.example\.com:587 /, 'smtp.example.com:587', '127.0.0.1:9'], [/^clusterdeck jobs runs 812$/, '812',
-  async ({ deck }) => (await post(deck, '/jobs/reindex/runs')).id], [/^clusterdeck jobs end 812$/, '812',
-  async ({ deck }) => (await post(deck, '/jobs/runs', { command: ['sleep', '60'] })).id], [
-  /^clusterdeck jobs acknowledge nightly$/,
-  'nightly',
-  aBrokenJob
-], [/^clusterdeck run .*rebuild-index\.js$/, 'rebuild-index.js', '--version'], [/--url https:\/\/deck\.example\.com /,
-  'https://deck.example.com', ({ deck }) => deck.adminUrl], [/--url https:\/\/deck\.example\.com /, '/run/secrets/deck',
+], [/ --body-file body\.json$/, 'https://events.pagerduty.com/v2/enqueue', 'http://127.0.0.1:9/'], [
+  / --server smtp\.example\.com:587 /,
+  'smtp.example.com:587',
+  '127.0.0.1:9'
+], [/^clusterdeck jobs runs 812$/, '812', async ({ deck }) => (await post(deck, '/jobs/reindex/runs')).id], [
+  /^clusterdeck jobs end 812$/,
+  '812',
+  async ({ deck }) => (await post(deck, '/jobs/runs', { command: ['sleep', '60'] })).id
+], [/^clusterdeck jobs acknowledge nightly$/, 'nightly', aBrokenJob], [/^clusterdeck run .*rebuild-index\.js$/,
+  'rebuild-index.js', '--version'], [/--url https:\/\/deck\.example\.com /, 'https://deck.example.com',
+  ({ deck }) => deck.adminUrl], [/--url https:\/\/deck\.example\.com /, '/run/secrets/deck',
   ({ deck }) => path.join(deck.folder, 'admin.token')], [/^clusterdeck (un)?install\b(?!.*--dry-run)/, /$/,
   ' --dry-run'], [/ --node \/opt\/node-24\/bin\/node /, '/opt/node-24/bin/node', process.execPath], [
   /^clusterdeck (pause|abort|promote)\b/,
@@ -261,6 +264,7 @@ async function open (t: TestContext): Promise<Scene> {
         broken: { command: 'exit 1' } }
     }))
   writeFileSync(path.join(cwd, 'slack-url.txt'), url)
+  writeFileSync(path.join(cwd, 'body.json'), '{ "text": "{{title}}" }')
   writeFileSync(path.join(cwd, 'dsn.txt'), url.replace('//', '//key@').replace(/\/?$/, '/1'))
   writeFileSync(path.join(cwd, 'package.json'), '{ "scripts": { "migrate": "echo migrated" } }')
   const app = path.join(cwd, 'app.js')

@@ -12,17 +12,16 @@ import type { Role } from '../../server/api/roles.ts'
 import type { Mount } from '../../server/api/openapi.ts'
 
 /** Headings of the manual's page of options, what they hold (beginnings of names), and the page that says more. */
-const GROUPS: [string, (string | null)[], string?][] = [['General', [null, 'sticky'], '[Connections](connections.md)'],
-  ['Admin page', ['admin'], '[Security](security.md)'], ['Start and readiness', ['ready'], '[Readiness](readiness.md)'],
-  ['Draining and stopping', ['drain'], '[How it works](how-it-works.md#drain)'], ['Restarts, hangs and recycling', [
-  'restart',
-  'watchdog',
-  'recycle',
-  'limits'
-], '[How it works](how-it-works.md#what-happens-when)'], ['Deploys', ['rollout', 'hooks'], '[Deploying](deploying.md)'],
-  ['Releases', ['releases'], '[Releases](releases.md)'], ['Fleet', ['fleet'], '[Fleet](fleet.md)'], ['Telemetry', [
-  'telemetry'
-], '[Telemetry](telemetry.md)'], ['Logs, history and diagnostics', ['logs', 'history'], '[Logs](logs.md)']]
+const GROUPS: [string, (string | null)[], string?][] = [['General', [null, 'sticky', 'heartbeat'],
+  '[Connections](connections.md)'], ['Admin page', ['admin'], '[Security](security.md)'], ['Start and readiness', [
+  'ready'
+], '[Readiness](readiness.md)'], ['Draining and stopping', ['drain'], '[How it works](how-it-works.md#drain)'], [
+  'Restarts, hangs and recycling',
+  ['restart', 'watchdog', 'recycle', 'limits'],
+  '[How it works](how-it-works.md#what-happens-when)'
+], ['Deploys', ['rollout', 'hooks'], '[Deploying](deploying.md)'], ['Releases', ['releases'],
+  '[Releases](releases.md)'], ['Fleet', ['fleet'], '[Fleet](fleet.md)'], ['Telemetry', ['telemetry'],
+  '[Telemetry](telemetry.md)'], ['Logs, history and diagnostics', ['logs', 'history'], '[Logs](logs.md)']]
 
 /**
  * The tables of the manual that are made from the code, each between two marks: `npm run tables` puts

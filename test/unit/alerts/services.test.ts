@@ -17,7 +17,7 @@ const EVENT = { id: 7, at: '2026-01-01T00:00:00.000Z', type: 'crash.group-new', 
   detail: null } as DeckEvent
 
 function bodyOf (kind: AlertKind) {
-  return JSON.parse(String(contentOf(kind, EVENT, DECK)))
+  return JSON.parse(String(contentOf({ kind }, EVENT, DECK)))
 }
 
 test('what an app throws is text in every service: it mentions nobody, links nowhere and formats nothing', () => {
@@ -48,7 +48,7 @@ test('a message has no control characters, is no longer than services take, and 
 test('no half of a surrogate pair is sent, neither from an app nor where a text was cut: strict receivers would refuse the message', () => {
   for (const kind of ['slack', 'discord', 'teams', 'sentry', 'webhook'] as const) {
     for (const message of ['a\ud83dz', `${'x'.repeat(1498)}😀😀`, `x${'😀'.repeat(20_000)}`])
-      assert.doesNotMatch(String(contentOf(kind, { ...EVENT, message }, DECK)), /\\ud[89a-f]/, kind)
+      assert.doesNotMatch(String(contentOf({ kind }, { ...EVENT, message }, DECK)), /\\ud[89a-f]/, kind)
   }
 })
 
@@ -56,7 +56,7 @@ test('a mail goes to all receivers, and no text of an app adds a header', async 
   const { mails, recipients, port } = await startSmtpReceiver(t)
   const post = createMailPost({ host: '127.0.0.1', port, from: 'deck@example.com',
     to: ['ops@example.com', 'ada@example.com'] })
-  const content = contentOf('mail', EVENT, DECK)
+  const content = contentOf({ kind: 'mail' }, EVENT, DECK)
   const answer = await post({ id: 'msg_1', content, event: EVENT }, { time: 0, patienceMs: 5000,
     signal: new AbortController().signal })
   assert.deepEqual(answer, { status: 250, error: null, canRetry: false })
@@ -77,8 +77,8 @@ for (const [afterRecipient, expected] of [['450 not now, secret-host', { status:
     const { port } = await startSmtpReceiver(t, { afterRecipient })
     const post = createMailPost({ host: '127.0.0.1', port, from: 'deck@example.com', to: ['ops@example.com'] })
     assert.deepEqual(
-      await post({ id: 'msg_1', content: contentOf('mail', EVENT, DECK), event: EVENT }, { time: 0, patienceMs: 5000,
-        signal: new AbortController().signal }),
+      await post({ id: 'msg_1', content: contentOf({ kind: 'mail' }, EVENT, DECK), event: EVENT }, { time: 0,
+        patienceMs: 5000, signal: new AbortController().signal }),
       expected
     )
   })
@@ -93,7 +93,7 @@ test('a password never goes unencrypted to another machine, and a mail that is g
   const post = createMailPost({ host: 'smtp.example.com', user: 'deck', password: 'hidden', from: 'a@example.com',
     to: ['b@example.com'] }, { load: load as unknown as () => Promise<typeof import('nodemailer')> })
   const closing = new AbortController()
-  const answer = post({ id: 'msg_1', content: contentOf('mail', EVENT, DECK), event: EVENT }, { time: 0,
+  const answer = post({ id: 'msg_1', content: contentOf({ kind: 'mail' }, EVENT, DECK), event: EVENT }, { time: 0,
     patienceMs: 5000, signal: closing.signal })
   closing.abort()
   const { error, canRetry } = await answer

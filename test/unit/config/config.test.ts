@@ -71,7 +71,7 @@ test('without anything set the defaults hold', async () => {
     telemetry: { appMetrics: 'on', routes: 'on', otlp: 'on', journald: 'off', workerOutput: 'off' }, hooks: {},
     jobs: {}, watch: false, fleet: { servers: [], name: 'default', labels: {}, accept: 'read', tls: {} },
     diagnostics: { leaks: 'on', profiling: 'off', maxFiles: 20, maxBytes: 1024 ** 3 }, alerts: [],
-    logs: { maxBytes: 10 * 1024 * 1024, maxFiles: 5, mirror: 'auto' },
+    heartbeat: { everyMs: 60_000 }, logs: { maxBytes: 10 * 1024 * 1024, maxFiles: 5, mirror: 'auto' },
     history: { maxAgeMs: 30 * 24 * 60 * 60 * 1000, maxEvents: 1_000_000 } })
 })
 
@@ -111,6 +111,7 @@ test('every option can be set by flag, by environment and in the file', async ()
     'releases.mode': ['folder', 'folder'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'],
     'admin.basePath': ['/deck', '/deck'], 'admin.publicUrl': ['https://ops.example.com', 'https://ops.example.com'],
     'fleet.servers': ['nats://10.0.0.5:4222,tls://b', ['nats://10.0.0.5:4222', 'tls://b']],
+    'heartbeat.url': ['https://example.com/ping', 'https://example.com/ping'], 'heartbeat.everyMs': ['15000', 15_000],
     'fleet.name': ['shops', 'shops'], 'fleet.member': ['web-1', 'web-1'],
     'fleet.labels': ['zone=a, disk=ssd', { zone: 'a', disk: 'ssd' }],
     'fleet.accept': ['operate', 'operate'] } as typeof samples

@@ -75,8 +75,9 @@ describe('settings', () => {
   test('never show what may be a secret', async () => {
     const hook = { kind: 'webhook', url: 'https://example.com/hook', secret: SECRET } as const
     const { settings } = await configure({ env: { PASSWORD: SECRET }, args: [SECRET], execArgv: [`--title=${SECRET}`],
-      alerts: [hook], secrets: { from: 'command', command: ['vault', SECRET] },
-      hooks: { onCrash: { command: ['mail', SECRET] } }, jobs: { nightly: { command: `mail ${SECRET}` } } })
+      alerts: [hook], heartbeat: { url: `https://example.com/ping/${SECRET}` },
+      secrets: { from: 'command', command: ['vault', SECRET] }, hooks: { onCrash: { command: ['mail', SECRET] } },
+      jobs: { nightly: { command: `mail ${SECRET}` } } })
     assert.ok(!JSON.stringify(settings.list()).includes(SECRET))
     assert.deepEqual(
       settings.list().filter(({ isSecret }) => isSecret).map(({ name, value, source }) => [name, value, source]),
@@ -85,8 +86,8 @@ describe('settings', () => {
         null,
         'default'
       ], ['hooks.beforeStart', null, 'default'], ['hooks.beforeDeploy', null, 'default'], ['hooks.afterDeploy', null,
-        'default'], ['hooks.onCrash', null, 'file'], ['jobs', null, 'file'], ['alerts', null, 'file'], ['fleet.servers',
-        null, 'default'], ['fleet.token', null, 'default']]
+        'default'], ['hooks.onCrash', null, 'file'], ['jobs', null, 'file'], ['alerts', null, 'file'], ['heartbeat.url',
+        null, 'file'], ['fleet.servers', null, 'default'], ['fleet.token', null, 'default']]
     )
   })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { contentOf } from '../../../server/alerts/services.ts'
+import { contentOf, templateValues } from '../../../server/alerts/services.ts'
 import { wordingOf } from '../../../server/alerts/wording.ts'
 import { inputFrom } from '../../../server/api/form.ts'
 import { testStates } from '../../support/golden.ts'
@@ -22,8 +22,8 @@ const DELIVERY = { id: 7, at: '2026-01-01T00:00:00.000Z', event: { id: 3, type: 
   nextAttemptAt: '2026-01-01T00:00:14.000Z' } as const
 
 const ALERT = { id: '1', kind: 'slack', name: '<b>ops</b>', url: 'https://hooks.example.com/…', isSigned: false,
-  mail: null, isDefault: true, isPaused: false, isInFile: false, createdAt: '2026-01-01T00:00:00.000Z',
-  createdBy: 'ada', waiting: 4 } as const
+  hasBody: false, headers: [], mail: null, isDefault: true, isPaused: false, isInFile: false,
+  createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'ada', waiting: 4 } as const
 const ADMIN = { operate: true, administer: true, switchDecks: false, name: null, role: 'admin' } as Powers
 
 function page (
@@ -37,7 +37,7 @@ function page (
 
 function modelOf (list: object[], query: string, can: Powers = ADMIN) {
   const preview: Alerts['preview'] = (kind, event) => ({ wording: wordingOf(event, DECK),
-    content: contentOf(kind, event, DECK) })
+    content: contentOf({ kind }, event, DECK), values: templateValues(event, DECK) })
   return alertsModel({
     deck: { alerts: { list: () =>
       list as ReturnType<Alerts['list']>, preview, digest: (id: string) => `digest of ${id}` } },
@@ -87,6 +87,14 @@ test('the form has the problems chosen, and one that changes an alert what that 
     assert.match(render([mail], `new=${kind}`), /What arrives[^]*TypeError/)
 })
 
+test('the form of a webhook shows neither the body nor the headers that it has', () => {
+  const alert = { ...ALERT, kind: 'webhook', hasBody: true, headers: ['Authorization'], events: [...ALERTS],
+    deliveries: [] }
+  const html = createViews().render('partials/alert-form', { ...modelOf([alert], 'change=1'), can: ADMIN })
+  assert.match(html, /Body <span class="muted">\(empty: unchanged\)[^]*\(empty: unchanged, Authorization\)/)
+  assert.match(html, /What arrives[^]*A body of its own, which may hold a key and is not shown again/)
+})
+
 test('the fields of the form are what the API takes, and topics are all problems unless somebody says otherwise', () => {
   const all = TOPICS.filter(({ isProblem }) => isProblem).map(({ id }) => id)
   const bodyOf = (name: string, fields: object) => inputFrom(present(OPERATIONS.get(name)), { ...fields }).body
@@ -99,6 +107,11 @@ test('the fields of the form are what the API takes, and topics are all problems
       events: 'x.*' }),
     { kind: 'mail', to: ['a@example.com', 'b@example.com'], port: 465, events: ['worker.unresponsive', 'x.*'] }
   )
+  assert.deepEqual(
+    bodyOf('addAlert', { kind: 'webhook', body: ' { "n": ["{{title}}"] }', headers: '{ "A": "b" }', topic: all }),
+    { kind: 'webhook', body: { n: ['{{title}}'] }, headers: { A: 'b' } }
+  )
+  assert.deepEqual(bodyOf('changeAlert', { body: '{ "n"', headers: 'A: b' }), { body: '{ "n"', headers: 'A: b' })
   assert.deepEqual(bodyOf('changeAlert', { topic: all, events: '' }), { events: null })
   assert.deepEqual(bodyOf('changeAlert', { isPaused: 'false' }), { isPaused: false })
   assert.deepEqual([...new Set(TOPICS.filter(({ isProblem }) => isProblem).flatMap(({ events }) => events))].sort(),
