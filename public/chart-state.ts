@@ -3,6 +3,8 @@ type Situation = {
   /** the range ends now */
   isLive: boolean,
   isConnected: boolean,
+  /** nothing was measured of late */
+  isSilent: boolean,
   /** nothing was measured in the range */
   isEmpty: boolean,
   /** the last request was not answered */
@@ -23,8 +25,9 @@ const KEPT_MS = KEPT_DAYS * 24 * 60 * 60_000
 /** Of the steps that figures come in. */
 const SPANS: Readonly<Record<number, string>> = Object.freeze({ 1: 'second', 10: '10 seconds', 60: 'minute' })
 
-export function liveText ({ isLive, isConnected, stepS }: Situation): { text: string, tone: 'ok' | 'idle' | 'warn' } {
+export function liveText ({ isLive, isConnected, isSilent, stepS }: Situation): { text: string, tone: string } {
   if (!isConnected) return { text: 'Not live: no connection', tone: 'warn' }
+  if (isLive && isSilent) return { text: 'Live: no worker reports figures now', tone: 'idle' }
   return isLive
     ? { text: `Live: figures of the last ${SPANS[stepS]}`, tone: 'ok' }
     : { text: 'Past time, not live', tone: 'idle' }

@@ -130,10 +130,11 @@ function showValues (newest: Vitals, range: Range, state: FeedState) {
 /** Says whether the charts are live, and why they are empty if they are. */
 function showState () {
   if (!vitals || feedState === 'loading') return
-  const { mean, pointS } = vitals
+  const { mean, newest, pointS } = vitals
   const isEmpty = CHARTS.every(({ lines: [{ column }] }) => mean[column].every((value) => value === null))
   const situation = { isLive: isLive(chosen), isConnected: document.documentElement.dataset.live !== 'off', isEmpty,
-    hasFailed: feedState === 'failed', untilMs: shown.toS * 1000, nowMs: serverTime(), slot, stepS: shown.stepS }
+    isSilent: CHARTS.every(({ lines: [{ column }] }) => newest[column] === null), hasFailed: feedState === 'failed',
+    untilMs: shown.toS * 1000, nowMs: serverTime(), slot, stepS: shown.stepS }
   const { text, tone } = liveText(situation)
   const why = emptyText(situation)
   section.dataset.state = !isEmpty ? 'shown' : situation.isLive ? 'empty' : 'empty-past'

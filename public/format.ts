@@ -49,9 +49,12 @@ export function withoutOptions (text: string): string {
   return text.replace(OPTION, '')
 }
 
-/** @returns what it takes out: `watchdog.timeoutMs: 10000`; '' where it names none */
+/** @returns what it takes out: `watchdog.timeoutMs: 10 s`; '' where it names none */
 export function optionsIn (text: string | null): string {
-  return Array.from((text ?? '').matchAll(OPTION), ([, option]) => option).join(', ')
+  return Array.from((text ?? '').matchAll(OPTION),
+    ([, option]) =>
+      option.replace(/(?<=(Ms|Bytes): )\d+$/, (number, unit) =>
+        (unit === 'Ms' ? formatExactDuration : formatBytes)(Number(number)))).join(', ')
 }
 
 /** @returns `64.0 MB`, `1.25 GB` */

@@ -140,7 +140,7 @@ function openPanel (panel: HTMLElement) {
 
   function showState ({ isFollowing, waiting, shown }: ViewState) {
     for (const { level, count } of countLevels(list))
-      setText(document.querySelector(`[data-count=${level}]`), formatCount(count))
+      setText(document.querySelector(`[data-count=${level}]`), count ? formatCount(count) : '')
     byId('log-empty').hidden = list.childElementCount > 0
     if (!jump) return
     setPressed(follow, isFollowing)

@@ -59,5 +59,5 @@ function consequenceOf ({ name, kind, sessions, isExpired }: Omit<Token, 'apps'>
 }
 
 function textOfMade ({ name, role, sessions }: Omit<Token, 'apps'>) {
-  return `${name} (${role}${sessions > 0 ? `, signed in in ${count(sessions, 'browser')}` : ''})`
+  return `${name} (${role}${sessions > 0 ? `, ${count(sessions, 'browser')} signed in` : ''})`
 }

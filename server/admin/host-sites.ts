@@ -156,7 +156,7 @@ export function createHostSites (
     if (!(error instanceof DeckError) || error.code !== 'app-not-running') return {}
     const app = findApp(apps, error.details.app, auth)
     if (CHANGING.has(app.state)) return { ...absentModel(app), refreshS: LOOK_AGAIN_S }
-    return { ...absentModel(app), past: pastModel(app.name, apps.left(app.name)),
+    return { ...absentModel(app), past: pastModel(app, apps.left(app.name)),
       starts: auth.via === 'session' && roleAllows(auth.role, 'operator') ? app.name : null }
   }
 

@@ -143,7 +143,7 @@ function toCrash (record: Crash,
     requests: (record.requests ?? []).map((request) => ({ method: readable(request.method),
       path: readable(request.path), age: formatExactDuration(request.ageMs), isHanging: request.isHanging === true })
     ),
-    stderr: record.stderr?.length > 0 ? readable(record.stderr.join('\n')) : null,
+    stderr: saysMore(record) ? readable(record.stderr.join('\n')) : null,
     stderrLines: record.stderr?.length ?? 0,
     ...vitalsOf(record),
     sparkBox: SPARK_BOX,
@@ -155,6 +155,12 @@ function toCrash (record: Crash,
   }
 }
 
+/** Whether stderr has more than the stack, around which Node prints the line that threw, and its version. */
+function saysMore ({ stderr, stack }: Crash): boolean {
+  const lines = (stderr ?? []).join('\n').replace(/^.*\n *\^+$|^Node\.js v.*$/gm, '').split('\n')
+  return lines.some((line) => !(stack ?? '').includes(line.trim()))
+}
+
 function toCause ({ depth, errorName, errorMessage, stack }: Crash['causes'][number]) {
   return { depth: Math.min(Number(depth) || 1, 4), name: firstLine(nameOf(errorName), 80),
     message: firstLine(errorMessage, TITLE_CHARS), stack: stack ? readable(stack) : null }
@@ -163,18 +169,20 @@ function toCause ({ depth, errorName, errorMessage, stack }: Crash['causes'][num
 /** Draws the last minute of the worker, or less if it lived for less. */
 function vitalsOf ({ at, vitals }: Crash) {
   const samples = withGaps((vitals ?? []).map((sample) => ({ sample, ageMs: Date.parse(at) - Date.parse(sample.at) })))
-  if (samples.length === 0) return { vitals: [], span: '' }
+  if (samples.length === 0) return { vitals: [], span: '', silence: null }
   const spanMs = Math.min(Math.max(samples[0].ageMs, MIN_SPAN_MS), MAX_SPAN_MS)
+  const last = samples[samples.length - 1]
   const lines = VITALS.map(({ label, valueOf, format }) => {
     const line = sparklineOf(
       samples.map(({ sample, ageMs }) => ({ ageMs, value: sample && (valueOf(sample) ?? null) })),
       spanMs
     )
     // What it said before it fell silent is not of its end.
-    const { sample } = samples[samples.length - 1]
-    return { label, ...line, lastText: format(sample && (valueOf(sample) ?? null)), maxText: format(line.max) }
+    const lastText = format(last.sample && (valueOf(last.sample) ?? null))
+    return { label, ...line, lastText, maxText: format(line.max) }
   })
   return { vitals: lines.filter(({ max }) => max !== null),
+    silence: last.sample ? null : formatExactDuration(samples[samples.length - 2].ageMs),
     span: spanMs === MAX_SPAN_MS ? 'minute' : count(Math.round(spanMs / 1000), 'second') }
 }
 

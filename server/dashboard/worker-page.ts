@@ -92,6 +92,9 @@ export function followWorker ({ deck, history, id, params, now, can }: Asked) {
     const isProgram = isLive && row.runtime === 'other'
     const worker = isLive ? toWorkerRow(row) : endedWorker(number, told)
     const lives = toLives(told.lives, worker)
+    // One that lives comes first.
+    const endMsOf = ({ end }: { end: { at: string } | null }) => Date.parse(end?.at ?? '9999')
+    const shown = lives.toSorted((one, other) => endMsOf(other) - endMsOf(one))
     const end = isLive ? null : told.exited && endOf(told.exited, deck.crashes)
     const looks = diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can,
       canLook: isLive && !isProgram })
@@ -101,8 +104,8 @@ export function followWorker ({ deck, history, id, params, now, can }: Asked) {
       isUnwritten: isUnwritten(history, snapshot), snapshot, isProgram, blocked: blockedReason(snapshot), isAvailable,
       isLive, isOfTime: spanIn(params, now()) !== null, worker, end,
       next: isLive ? successorOf(row, snapshot.workers) : replacementOf(told, worker.slot, snapshot.workers),
-      events: told.events.filter(({ id, type }) => id !== end?.id && type !== 'rollout.step').map(withDeed), lives,
-      before: isLive ? faultBefore(lives, row) : null, ...looks }
+      events: told.events.filter(({ id, type }) => id !== end?.id && type !== 'rollout.step').map(withDeed),
+      lives: shown, before: isLive ? faultBefore(lives, row) : null, ...looks }
   }
 }
 

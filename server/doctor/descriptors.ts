@@ -1,3 +1,4 @@
+import { formatCount } from '../../public/format.ts'
 import { dropIn } from './drop-in.ts'
 import { asRoot, command, finding, inCode, type Check } from './finding.ts'
 import type { Facts } from './facts.ts'
@@ -19,24 +20,25 @@ export const checkDescriptors: Check = (facts) => {
   const mend = [mendOf(facts)]
   if (most + RESERVE > descriptors * NEARLY) {
     return [
-      finding('descriptors', 'error', `A worker has ${most} connections and may open ${descriptors} files`,
+      finding('descriptors', 'error',
+        `A worker has ${formatCount(most)} connections and may open ${formatCount(descriptors)} files`,
         'Each connection is a file; at the limit a worker accepts no more.', mend)
     ]
   }
   if (descriptors <= LOW) {
     return [
-      finding('descriptors', 'warning', `A worker may open ${descriptors} files (ulimit -n)`,
+      finding('descriptors', 'warning', `A worker may open ${formatCount(descriptors)} files (ulimit -n)`,
         `Each connection is a file, so a worker accepts no more than about ${
-          Math.max(0, descriptors - RESERVE)
+          formatCount(Math.max(0, descriptors - RESERVE))
         } of them.`, mend)
     ]
   }
-  return [finding('descriptors', 'ok', `A worker may open ${descriptors} files`)]
+  return [finding('descriptors', 'ok', `A worker may open ${formatCount(descriptors)} files`)]
 }
 
 function mendOf ({ machine: { service, isContainer }, user }: Facts) {
   if (service) return dropIn(service, user, { setting: `LimitNOFILE=${ENOUGH}`, file: 'files.conf', then: 'restart' })
   if (isContainer)
     return inCode(`Start the container with room for more: docker run --ulimit nofile=${ENOUGH}:${ENOUGH}`)
-  return command(asRoot(user, `prlimit --pid $$ --nofile=${ENOUGH}:${ENOUGH}`), 'the shell that starts the app')
+  return command(asRoot(user, `prlimit --pid $$ --nofile=${ENOUGH}:${ENOUGH}`), 'the shell that starts the app anew')
 }

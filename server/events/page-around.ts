@@ -46,5 +46,6 @@ function matters (event: DeckEvent) {
 function offsetOf (ms: number, isBefore: boolean) {
   const apart = Math.abs(ms)
   const side = isBefore ? 'before' as const : 'after' as const
+  if (apart === 0) return { side, offset: 'at the same moment' }
   return { side, offset: `${apart < 1000 ? `${apart} ms` : formatDuration(apart)} ${side}` }
 }

@@ -120,10 +120,10 @@ function healthOf (hosts: ReturnType<typeof toHostRow>[],
   }
   const silent = hosts.filter(({ isSilent }) => isSilent)
   const cells = hosts.flatMap((host) =>
-    host.cells.filter((cell) => cell.isThere).map((cell) => ({ ...cell, member: host.member }))
+    host.cells.filter((cell) => cell.isThere).map((cell) => ({ ...cell, member: host.member, isSilent: host.isSilent }))
   )
   const sick = cells.filter(({ isSick }) => isSick)
-  const behind = cells.filter(({ mark }) => mark?.isBehind)
+  const behind = cells.filter(({ mark, isSick, isSilent }) => mark?.isBehind && !isSick && !isSilent)
   const parts = [silent.length > 0 && `${count(silent.length, 'host')} silent`,
     sick.length > 0 && `${count(sick.length, 'app')} not well`, behind.length > 0 && `${behind.length} behind`].filter(
       Boolean

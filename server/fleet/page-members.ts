@@ -114,14 +114,17 @@ export function totalsOf<H extends Pick<Member, 'member' | 'isSilent' | 'isOwn' 
     version: usual, otherVersions: hosts.filter(({ version }) => version !== usual).length }
 }
 
-/** @returns parts of a bar that is 100 wide */
-function tonesOf (tones: readonly Tone[]): { tone: string, x: number, width: number }[] {
+/** @returns parts of a bar that is 100 wide, each with its words */
+function tonesOf (tones: readonly Tone[]) {
   const shown = tones.map((tone) => tone === 'drain' ? 'info' : tone)
   let x = 0
-  return ['ok', 'info', 'warn', 'bad', 'idle'].flatMap((tone) => {
-    const width = 100 * shown.filter((each) => each === tone).length / shown.length
+  const words = { ok: 'well', info: 'changing', warn: 'not well', bad: 'in trouble', idle: 'not known' }
+  return Object.entries(words).flatMap(([tone, word]) => {
+    const hosts = shown.filter((each) => each === tone).length
+    const width = 100 * hosts / shown.length
     x += width
-    return width > 0 ? [{ tone, x: toTwoDecimals(x - width), width: toTwoDecimals(width) }] : []
+    if (hosts === 0) return []
+    return [{ tone, text: `${hosts} ${word}`, x: toTwoDecimals(x - width), width: toTwoDecimals(width) }]
   })
 }
 
@@ -156,7 +159,9 @@ export function healthOf (members: Marked[],
   const all = members.length === 1 ? '1 member' : `${members.length} members`
   if (!nats.isConnected) return { tone: 'warn', text: 'This host is cut off from the fleet' }
   const countOf = (health: string) => members.filter(HEALTHS[health].isOf).length
-  const [silent, ill, behind] = [countOf('silent'), countOf('ill'), countOf('behind')]
+  const [silent, ill] = [countOf('silent'), countOf('ill')]
+  // One that is silent or not well is not counted twice.
+  const behind = members.filter((each) => each.mark?.isBehind && !isSilent(each) && !isIll(each)).length
   const parts = [silent > 0 && `${silent} silent`, ill > 0 && `${ill} not well`, behind > 0 && `${behind} behind`]
     .filter(Boolean)
   const held = rollout?.state === 'held' ? `Rollout ${rollout.id} is held. ` : ''

@@ -121,11 +121,13 @@ function controlsOf ({ state }: FleetRollout): Control[] {
   }))
 }
 
-function planOf ({ kind, batches, pauseMs, onFailure }: FleetRollout) {
+function planOf ({ kind, batches, pauseMs, onFailure, state, timeline, turns }: FleetRollout) {
   const isDeploy = kind === 'deploy'
   const most = Math.max(...batches.map(({ length }) => length))
   return { atATime: most === 1 ? 'one at a time' : `up to ${most} at a time`, pauseMs,
-    onFailure: onFailure === 'rollback' && kind !== 'restart'
+    onFailure: state === 'running' && Object.values(turns).some(({ crash }) => crash !== null)
+      ? `resumed by ${timeline.findLast(({ type }) => type === 'resumed')?.actor ?? 'somebody'} after a new crash`
+      : onFailure === 'rollback' && kind !== 'restart'
       ? `a failure rolls all hosts back${isDeploy ? ', a new crash holds the rollout' : ''}`
       : `a failure ${isDeploy ? 'or a new crash ' : ''}holds the rollout` }
 }

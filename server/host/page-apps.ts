@@ -24,8 +24,6 @@ const DEPLOYS: Readonly<Record<string, { label: string, tone: Tone }>> = Object.
   ...OUTCOMES
 })
 
-/** The row of the app has the whole text. */
-const MAX_WHY_CHARS = 120
 const SPARK_MS = 15 * 60_000
 const SPARK_POINT_MS = 30_000
 /** Fewer apps are seen at a glance, without a filter. */
@@ -123,16 +121,10 @@ function isStopped ({ state }: Row) {
   return state === 'stopped'
 }
 
-function clip (text: string) {
-  return text.length > MAX_WHY_CHARS ? `${text.slice(0, MAX_WHY_CHARS - 1)}…` : text
-}
-
-/** Says of up to two apps what is wrong with them, and names more than two. */
+/** Says of up to two apps how they are, and names more than two. Why is beside each in the list. */
 function whyOf (sick: Row[]) {
   if (sick.length > 2) return listText(sick.map(({ name }) => name))
-  return sick.map(({ name, text, hint, state }) => `${name}: ${clip(state === 'failed' && hint ? hint : text)}`).join(
-    '. '
-  )
+  return sick.map(({ name, text }) => `${name}: ${text}`).join('. ')
 }
 
 export function healthOf (rows: Row[]): { tone: Tone, text: string, hint: string } {

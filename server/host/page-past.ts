@@ -19,8 +19,10 @@ export function absentModel (app: AppView) {
 }
 
 /** What the page of an app that does not run shows of it, beside why it does not. */
-export function pastModel (app: string, { events, crashes, lines }: ReturnType<Apps['left']>) {
-  return { logsUrl: urlOf('/logs', { app }),
+export function pastModel ({ name, state }: AppView, { events, crashes, lines }: ReturnType<Apps['left']>) {
+  const stop = events.find(({ type }) => type === 'master.stopped')
+  const by = events.find(({ type, cause }) => type === 'worker.exited' && cause === 'shutdown')?.actor
+  return { logsUrl: urlOf('/logs', { app: name }), stop: state === 'stopped' && stop ? { at: stop.at, by } : null,
     events: events.map(toShownEvent).filter(({ kind }) => kind.weight !== 'routine').slice(0, SHOWN),
     crashes: crashes.map((group) => ({ id: group.id, count: group.count, lastSeenAt: group.lastSeenAt,
       title: titleOf(group, TITLE_CHARS) })

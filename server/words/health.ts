@@ -272,10 +272,9 @@ function ofRollout ({ rollout }: Snapshot): Verdict | null {
 }
 
 function ofHistory (snapshot: Snapshot): Verdict | null {
-  const problem = historyProblem(snapshot)
-  if (!problem) return null
+  if (!historyProblem(snapshot)) return null
   return { tone: 'warn', text: 'The history cannot be written',
-    hint: `The app is served as ever. The reason: ${problem}` }
+    hint: 'The app is served as ever. Events wait in memory until it works again. The checks say what is wrong.' }
 }
 
 /** Null: there is none, or events wait for room on the disk, which the host tells once for all of its apps. */

@@ -33,12 +33,13 @@ test('the overview and the pages of history, crashes and a worker say where the 
   assert.equal(crashes,
     `${unwritten} Crashes since then are missing here until it can be written; they are kept in memory.`)
   assert.equal(worker, shown)
+  assert.match(await read('/history'), /Not live: the history cannot be written/)
   const crashesText = await read('/crashes')
   assert.match(crashesText, /No crashes until then/)
   assert.doesNotMatch(crashesText, /No crashes</, 'which would be good news')
   // The charts must not say that nothing has happened.
   assert.match(await read('/'),
-    /The newest events are missing: the history cannot be written\.[^]*id="chart-news"[^>]* data-unwritten>|id="chart-news"[^>]* data-unwritten>[^]*The newest events are missing/)
+    /The newest events are missing\.[^]*id="chart-news"[^>]* data-unwritten>|id="chart-news"[^>]* data-unwritten>[^]*The newest events are missing/)
   assert.equal(await gapsOn('/history?until=2026-01-01T12:00:00Z'), '', 'what was before is complete')
 
   deck.set({ history: WRITTEN })
@@ -49,6 +50,7 @@ test('the overview and the pages of history, crashes and a worker say where the 
     detail: { lost: 1, from: FIRST, to: FIRST } })
   const lost = 'The history could not be written from 12:03 to 12:10. 34 events are missing: from 12:03 to 12:05.'
   assert.equal(await gapsOn('/history'), lost)
+  assert.match(await read('/history'), /Live: new events appear at the top/)
   assert.equal(await gapsOn('/history?since=2026-01-01T12:04:00Z&until=2026-01-01T13:00:00Z'), lost)
   assert.deepEqual(await all(['/history?until=2026-01-01T12:00:00Z', '/history?since=2026-01-01T12:06:00Z']), ['', ''])
   assert.equal(await gapsOn('/crashes'),

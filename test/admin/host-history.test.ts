@@ -50,8 +50,9 @@ test('its page lists it, newest first, without what a host does not have, and an
     assert.ok(!page.includes(none), none)
   host.apps.deck('mail').events.publish({ type: 'job.failed', message: 'nightly failed' })
   assert.match(await get('/history'),
-    /id="event-mail-1"[^]*href="\/apps\/mail\/history\/1"><bdi>Command nightly failed[^]*href="\/apps\/mail\/">mail<\/a>/)
-  assert.match(await get('/history?type=app.added'), />App<\/th>[^]*App shop added[^]*href="\/apps\/shop\/">shop<\/a>/)
+    /id="event-mail-1"[^]*href="\/apps\/mail\/">mail<\/a><\/td>[^]*href="\/apps\/mail\/history\/1"><bdi>Command nightly failed/)
+  assert.match(await get('/history?type=app.added'),
+    />Time<\/th><th[^>]*>App<\/th>[^]*href="\/apps\/shop\/">shop<\/a><\/td>[^]*App shop added/)
   assert.match(await get(`/history/${host.failed.id}`), /App shop failed/)
   await get('/history?since=no-time', 400)
   await get('/history/9999', 404)

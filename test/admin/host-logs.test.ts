@@ -66,6 +66,7 @@ test('an app that does not run is searched in the files that it has left, where 
   assert.match(past, /href="\/logs\?app=mail">/)
   const { text } = await host.visit('/logs?app=mail&q=req-7')
   assert.deepEqual(linesOn(text), ['mail: sent for req-7'])
+  assert.match(text, /data-count="none">1<[^]*data-count="error"></)
   assert.match(text, /name="app" value="mail" checked/)
   const marked = (await host.visit(`/logs?app=mail&around=${at(1)}&line=mail:1o0`)).text
   assert.match(marked, /Only mail/)

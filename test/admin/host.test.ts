@@ -203,6 +203,18 @@ function connect (t: TestContext, host: HostAdmin, base: string, token: string =
   return socket
 }
 
+test('the page of a stopped app says when it was stopped, and by whom', async (t) => {
+  const host = await startHostAdmin(t)
+  const at = new Date(Date.parse('2025-12-31T22:00:00Z')).toISOString()
+  host.apps.lastWords.events = [anEvent({ id: 9, at, type: 'master.stopped' }),
+    anEvent({ id: 8, at, type: 'worker.exited', cause: 'shutdown', actor: 'ada' })]
+  host.apps.closeApp('shop', { state: 'stopped' })
+  const stopped = /<h1>shop is stopped[^]*>Stopped <time[^>]*>2 h ago<\/time> by <bdi>ada</
+  assert.match((await host.visit('/apps/shop/')).text, stopped)
+  host.apps.closeApp('shop', { state: 'failed', reason: 'no entry' })
+  assert.doesNotMatch((await host.visit('/apps/shop/')).text, />Stopped </)
+})
+
 test('the page of an app that does not run says what it has left: open crashes, its last lines and what happened', async (t) => {
   const host = await startHostAdmin(t)
   host.apps.closeApp('shop', { state: 'failed', reason: 'no entry <b>', nextTryAt: '2026-01-01T00:00:28.000Z' })

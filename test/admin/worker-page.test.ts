@@ -57,6 +57,21 @@ test('the next worker of the slot, which began before this one ended, took over 
   assert.doesNotMatch(html, />alive</)
 })
 
+test('the workers of a slot are in the order in which they ended', async (t) => {
+  const admin = await startAdmin(t)
+  const tell = (type: string, worker: number, second: number) =>
+    admin.deck.events.publish(
+      { type, worker, slot: 1, pid: 4000 + worker, release: 'r1', cause: 'deploy',
+        at: new Date(admin.clock.now() + 1000 * second).toISOString() } as NewEvent
+    )
+  tell('worker.forked', 11, 0)
+  tell('worker.forked', 12, 5)
+  tell('worker.exited', 12, 20)
+  tell('worker.exited', 11, 60)
+  const { html } = await visit(admin, '/workers/11')
+  assert.deepEqual(Array.from(html.matchAll(/class="life-head"><a [^>]*>Worker (\d+)/g), ([, id]) => id), ['11', '12'])
+})
+
 test('how a worker ended is said once, without its name, and in red while its crash is open', async (t) => {
   const admin = await startAdmin(t)
   admin.history.crashes.record('v1:sum', aCrash({ slot: 1, worker: 12 }), { culprit: null })

@@ -281,7 +281,7 @@ export function createLife ({ deck, history }: Admin, clock: ReturnType<typeof c
   function die (worker: number, { errorName, errorMessage, frames, requests = [] }: Thrown) {
     const { slot, readyAt } = pool.state.workers[worker]
     const stack = stackOf(worker, `${errorName}: ${errorMessage}`, frames)
-    for (const line of ['Uncaught exception:', ...stack.split('\n')]) write(Number(slot), line, 'stderr')
+    for (const line of [...stack.split('\n'), '', `Node.js ${process.version}`]) write(Number(slot), line, 'stderr')
     const rssBytes = rssOf(worker)
     const note: CrashNote = { at: pool.at, kind: 'exception', errorName, errorMessage, stack, causes: [], requests,
       uptimeMs: readyAt === null ? 400 : pool.at - Date.parse(readyAt), nodeVersion: process.version,

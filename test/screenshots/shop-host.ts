@@ -1,6 +1,7 @@
 import { appendFileSync, utimesSync } from 'node:fs'
 import path from 'node:path'
 import { figuresOf } from '../../server/words/figures.ts'
+import { anEvent } from '../support/snapshots.ts'
 import { report } from '../support/vitals.ts'
 import { HOUR_MS, loadAt, MINUTE_MS, noiseOf, SECOND_MS } from './life.ts'
 import type { NewEvent } from '../../server/events/stream.ts'
@@ -26,6 +27,10 @@ export function addNeighbours (owner: TestOwner, { apps }: { apps: Apps }) {
     '    at readSettings (/srv/mail/app.js:7:11)']
   apps.open('old-shop')
   apps.closeApp('old-shop', { cwd: '/srv/old-shop', entry: '/srv/old-shop/app.js', state: 'stopped' })
+  const at = new Date(Date.now() - 3 * HOUR_MS).toISOString()
+  apps.lastWordsOf.set('old-shop', { crashes: [], lines: ['GET /products 200 11 ms', 'GET /cart 200 9 ms'],
+    events: [anEvent({ id: 9, at, type: 'master.stopped', uptimeMs: 4 * 24 * HOUR_MS }),
+      anEvent({ id: 8, at, type: 'worker.exited', worker: 2, slot: 1, cause: 'shutdown', actor: 'ada' })] })
   const tell = () => {
     reportSearch(search, Math.floor(Date.now() / SECOND_MS))
     for (const name of ['search', 'shop']) tellFigures(apps, name)

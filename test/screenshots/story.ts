@@ -36,7 +36,7 @@ const CANARY = { canary: { workers: 1, durationMs: MINUTE_MS } }
 export const OF_EMPTY_CART = { errorName: 'TypeError',
   errorMessage: 'Cannot read properties of undefined (reading \'total\')',
   frames: ['totalOf (~/lib/cart.js:14:21)', 'checkout (~/routes/checkout.js:31:17)',
-    '    at Layer.handle (/srv/shop/node_modules/express/lib/router/layer.js:95:5)'],
+    'Layer.handle (/srv/shop/node_modules/express/lib/router/layer.js:95:5)'],
   requests: [{ method: 'POST', path: '/checkout', ageMs: 4 }] }
 const OF_REPORT = { frames: ['rowsOf (~/lib/report.js:48:12)', 'writeReport (~/lib/report.js:22:5)'],
   requests: [{ method: 'GET', path: '/reports/2026-10', ageMs: 10_400, isHanging: true }] }
@@ -177,9 +177,10 @@ function furnish (deck: Admin['deck'], from: number) {
     { key: 'key' }
   )
   deck.report = { ...deck.report, checkedAt: new Date().toISOString(), problems: 1,
-    items: [{ id: 'descriptors', severity: 'warning', title: 'A worker may open 1024 files (ulimit -n)',
-      why: 'A worker that has as many connections and files takes no more.',
-      mend: [{ how: 'command', text: 'ulimit -n 65536', where: '/srv/shop' }] },
+    items: [{ id: 'descriptors', severity: 'warning', title: 'A worker may open 1,024 files (ulimit -n)',
+      why: 'Each connection is a file, so a worker accepts no more than about 924 of them.',
+      mend: [{ how: 'command', text: 'sudo prlimit --pid $$ --nofile=65536:65536',
+        where: 'the shell that starts the app anew' }] },
       ...deck.report.items.filter(({ severity }) => ['unknown', 'info', 'ok'].includes(severity))] }
 }
 

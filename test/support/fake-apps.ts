@@ -43,9 +43,9 @@ type Start = { view?: Partial<AppView>, deck?: Parameters<FakeDeck['set']>[0] }
 /** `open`, `closeApp`: as if by itself; `set`: changes what the view says, and tells nobody */
 type FakeApps =
   & Apps
-  & { lastWords: Past, orders: { type: string, name: string, actor: string, more?: unknown }[],
-    deck: (name: string) => FakeDeck, whenStarted: (name: string, start: Start) => void,
-    open: (name: string, changes?: Partial<AppView>) => void,
+  & { lastWords: Past, lastWordsOf: Map<string, Past>,
+    orders: { type: string, name: string, actor: string, more?: unknown }[], deck: (name: string) => FakeDeck,
+    whenStarted: (name: string, start: Start) => void, open: (name: string, changes?: Partial<AppView>) => void,
     closeApp: (name: string, changes?: Partial<AppView>) => void,
     set: (name: string, changes: Partial<AppView>) => void, closeAll: () => void }
 
@@ -63,6 +63,7 @@ export function createFakeApps (
   const dataDirs: Map<string, string> = new Map()
   let count = 0
   const lastWords: Past = { events: [], crashes: [], lines: [] }
+  const lastWordsOf: FakeApps['lastWordsOf'] = new Map()
   const orders: FakeApps['orders'] = []
   for (const name of names) openApp(name)
 
@@ -118,8 +119,9 @@ export function createFakeApps (
     return { startedAt: '2026-01-01T00:00:00.000Z', actor, note }
   }, stopHost ({ actor }) {
     orders.push({ type: 'stop-host', name: '', actor })
-  }, past: pastOf((name) => apps.opened(name), history), left: () => lastWords, lastWords,
-    leftLogs: (name) => logsLeftIn(dataDirs.get(name) ?? folder), notices: createNotices({ history, events }),
+  }, past: pastOf((name) => apps.opened(name), history), left: (name) => lastWordsOf.get(name) ?? lastWords, lastWords,
+    lastWordsOf, leftLogs: (name) => logsLeftIn(dataDirs.get(name) ?? folder),
+    notices: createNotices({ history, events }),
     alerts: createAlerts({ configured: [], store: history.alerts, events,
       deck: () => ({ host: 'web-1', app: 'host web-1', isHost: true, url: null, entry: folder, pid: 4000,
         version: '0.1.0' }), log: { warn () {} }, appNames: () => [...all.keys()] }, {

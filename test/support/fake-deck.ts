@@ -332,8 +332,13 @@ function fakeReport (): Report {
       why: '',
       mend: []
     }, { id: 'readiness', severity: 'info', title: 'No health path is asked', why: '',
-      mend: [{ how: 'code', text: 'Give the app a path such as /health', where: null }] }, { id: 'keeper',
-      severity: 'ok', title: 'A keeper holds the sockets', why: '', mend: [] }] }
+      mend: [{ how: 'code', text: 'Give the app a path such as /health, and set ready.path to it', where: null }] }, {
+      id: 'keeper',
+      severity: 'ok',
+      title: 'A keeper holds the sockets',
+      why: '',
+      mend: []
+    }] }
 }
 
 function fakeReleases (release: ShownRelease) {

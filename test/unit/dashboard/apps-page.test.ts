@@ -49,6 +49,8 @@ test('the host says in one sentence how its apps are', () => {
     'warn: 1 of 2 apps needs attention | shop: All 2 workers serve; slot 1 keeps crashing.')
   assert.equal(say([warn('a'), bad('b'), away('c', 'failed'), anApp('d')]),
     'bad: 3 of 4 apps need attention | b, c and a.')
+  assert.equal(say([away('mail', 'failed', 'no entry'), away('old', 'stopped')]),
+    'bad: 1 of 2 apps needs attention | mail: Cannot run. 1 app stopped.')
   assert.equal(say([away('a', 'starting'), anApp('b')]), 'info: 1 app is changing | a.')
   assert.equal(say([away('a', 'stopped'), away('b', 'stopped')]), 'idle: All 2 apps are stopped')
 })

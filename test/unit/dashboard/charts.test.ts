@@ -116,13 +116,14 @@ test('crashes of one pixel are one mark with their count and kinds, and bury no 
 })
 
 test('the charts say whether they are live, and why nothing is in them', () => {
-  const situation = { isLive: true, isConnected: true, isEmpty: false, hasFailed: false, untilMs: NOON_S * 1000,
-    nowMs: NOON_S * 1000, slot: null, stepS: 1 }
+  const situation = { isLive: true, isConnected: true, isSilent: false, isEmpty: false, hasFailed: false,
+    untilMs: NOON_S * 1000, nowMs: NOON_S * 1000, slot: null, stepS: 1 }
   const past = { ...situation, isLive: false, isEmpty: true }
   assert.deepEqual(
-    [situation, { ...situation, stepS: 60 }, past, { ...past, isConnected: false }].map((each) => liveText(each).text),
-    ['Live: figures of the last second', 'Live: figures of the last minute', 'Past time, not live',
-      'Not live: no connection']
+    [situation, { ...situation, stepS: 60 }, { ...situation, isSilent: true }, past, { ...past, isConnected: false }]
+      .map((each) => liveText(each).text),
+    ['Live: figures of the last second', 'Live: figures of the last minute', 'Live: no worker reports figures now',
+      'Past time, not live', 'Not live: no connection']
   )
   assert.equal(emptyText(situation), '')
   assert.equal(emptyText({ ...situation, isEmpty: true }), 'The charts begin with the next figures.')

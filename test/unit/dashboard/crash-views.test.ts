@@ -185,6 +185,21 @@ test('what a crash says twice is shown once, and red only while it is open', (t)
   assert.match(once, /id="crash-kept" hidden/)
 })
 
+test('stderr is shown where it says more than the stack', (t) => {
+  const { stack } = aCrash()
+  const textWith = (stderr: string[]) => textOf(setUp(t, [aCrash({ stderr, causes: [] })]).one())
+  const ofNode = ['/srv/app/src/shop.js:12', '  return total()', '         ^', '', ...String(stack).split('\n'), '',
+    'Node.js v24.22.3']
+  assert.match(textWith(ofNode), /Its last output on stderr was this stack\. Logs around this/)
+  assert.doesNotMatch(textWith(ofNode), /Last lines of stderr/)
+  assert.match(textWith(['cart 7 is empty', ...ofNode]), /Last lines of stderr .*cart 7 is empty/)
+})
+
+test('releases of a crash are a list', (t) => {
+  const { one } = setUp(t, [aCrash({ release: 'r3' }), aCrash({ release: 'r7' })])
+  assert.match(textOf(one()), /Releases r3 × 1 , r7 × 1/)
+})
+
 test('a hang says in which function and in which request, and has no cards for what it lacks', (t) => {
   const requests = [{ method: 'POST', path: '/import', ageMs: 10_000, isHanging: true }]
   const { one } = setUp(t, [aCrash({ kind: 'hung', cause: 'hung', requests, stderr: [], causes: [] })])
@@ -197,11 +212,12 @@ test('a hang says in which function and in which request, and has no cards for w
 test('in the last minute of a worker there is a gap wherever it was silent, and nothing of now at its end', (t) => {
   const [sample] = aCrash().vitals as object[]
   const vitals = [20, 19, 13, 12].map((ageS) => ({ ...sample, at: new Date(NOW - ageS * 1000).toISOString() }))
-  const { model } = setUp(t, [aCrash({ at: new Date(NOW).toISOString(), kind: 'hung', vitals })])
+  const { model, one } = setUp(t, [aCrash({ at: new Date(NOW).toISOString(), kind: 'hung', vitals })])
   const drawn = model('1').crash?.vitals ?? []
   assert.ok(drawn.length > 0)
   for (const { label, path, lastText } of drawn)
     assert.deepEqual([path.match(/[ML][\d.]+/g), lastText], [['M0', 'L6', 'M42', 'L48'], '–'], label)
+  assert.match(textOf(one()), /no reports in the last 12 s/)
 })
 
 test('of a crash without a stack it is said why there is none', (t) => {

@@ -58,7 +58,7 @@ test('a sentence does not name the option that decided, which is a fact beside',
   const event = anEvent({ type: 'worker.unresponsive', message })
   const { headline, facts } = eventModel({ history: aHistory([event]), id: '1', now: NOW })
   assert.equal(headline, 'Worker 7 (slot 1): event loop blocked for 10 s')
-  assert.deepEqual(facts.filter(({ name }) => name === 'Option'), [{ name: 'Option', value: 'watchdog.timeoutMs: 10000',
+  assert.deepEqual(facts.filter(({ name }) => name === 'Option'), [{ name: 'Option', value: 'watchdog.timeoutMs: 10 s',
     url: '/settings' }])
 })
 
@@ -118,7 +118,7 @@ test('what was told in the same millisecond stands before or after by its order'
   const history = aHistory(events)
   history.page = ({ since } = {}) => ({ items: Number(since) === Date.parse(at) ? events : [], next: null })
   const { events: around } = eventModel({ history, id: '2', now: NOW })
-  assert.deepEqual(around.map(({ id, offset }) => [id, offset]), [[1, '0 ms before'], [3, '0 ms after']])
+  assert.deepEqual(around.map(({ id, offset }) => [id, offset]), [[1, 'at the same moment'], [3, 'at the same moment']])
 })
 
 test('an event that is not there is told so', () => {

@@ -47,6 +47,10 @@ test('one sentence says how many are silent, unwell and behind, and the first of
     text: `Rollout ${rollout.id} is held. The one member is well` })
   assert.equal((await modelOf({ members: MEMBERS, rollout })).health.text,
     `Rollout ${rollout.id} is held. 4 members: 1 silent, 1 not well, 1 behind`)
+  const behind = MEMBERS.map((member) => ({ ...member, code: MEMBERS[3].code, release: MEMBERS[3].release }))
+  assert.equal((await modelOf({ members: [MEMBERS[0], behind[1]] })).health.text, '2 members: 1 silent',
+    'which is behind, too')
+  assert.deepEqual(model.totals.tones.map(({ text }) => text), ['2 well', '2 in trouble'])
 })
 
 test('members are found by health, label and name, and the address says what is shown', async () => {

@@ -91,6 +91,10 @@ test('each new crash is shown once, with its hosts and a way to it, and what hol
     'a and b',
     '/crashes?member=a'
   ]]])
+  assert.deepEqual([viewOf(held, null).plan.onFailure, resumed.plan.onFailure], [
+    'a failure or a new crash holds the rollout',
+    `resumed by ${BY.actor} after a new crash`
+  ])
   assert.deepEqual(resumed.rows.map(({ hasCrashed }) => hasCrashed), [true, true, false])
   const late = holdRollout(both, { at: AT, reason: 'c is late' })
   assert.deepEqual([viewOf(late, null).reason, viewOf(late, null).faults.length], ['c is late', 1])
