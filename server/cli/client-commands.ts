@@ -21,6 +21,7 @@ import { fleetCommand } from '../fleet/cli.ts'
 import { historyCommand } from '../events/cli.ts'
 import { fleetOptions } from '../fleet/cli-host.ts'
 import { jobsCommand } from '../jobs/cli.ts'
+import { proxyCommand, proxyOfAll } from './proxy.ts'
 import { routesCommand } from '../vitals/cli-routes.ts'
 import { runCommand } from './run.ts'
 import { confirmDelete, deleteApp, describeApp, refuseOutside, stopApp } from './host-apps.ts'
@@ -56,7 +57,8 @@ const BESIDE: Readonly<Record<string, Form>> = Object.freeze({
   '[release]': { form: NUMBER, expected: 'a release such as r12' },
   '[group]': { form: NUMBER, expected: 'the id of a group' },
   '[entry]': { form: /[/\\]|\.([cm]?[jt]s|[jt]sx)$/, expected: 'a file or folder to start' },
-  '<n>': { form: /^\d+$/, expected: 'an integer from 1 to 256', isRequired: true }
+  '<n>': { form: /^\d+$/, expected: 'an integer from 1 to 256', isRequired: true },
+  '<nginx|caddy>': { form: /^(nginx|caddy)$/, expected: 'nginx or caddy', isRequired: true }
 })
 
 /** Which of the options of `start` a command cannot have, as it uses them for something else. */
@@ -82,7 +84,8 @@ function clientCommands (behind: string[]): Readonly<Record<string, How>> {
     profile: { run: profileCommand },
     upgrade: { run: commands.upgradeCommand, onlyHere: 'a master is upgraded on its own machine', find: findHostMeant },
     history: { run: historyCommand, find: findMasterOrHost }, logs: { run: logsCommand, textOfAll: printLogsOfAll },
-    routes: { run: routesCommand }, crashes: { run: crashesCommand }, jobs: { run: jobsCommand },
+    proxy: { run: proxyCommand, textOfAll: proxyOfAll }, routes: { run: routesCommand },
+    crashes: { run: crashesCommand }, jobs: { run: jobsCommand },
     run: { run: (context) => runCommand(context, behind), isForOne: true },
     alerts: { run: alertsCommand, find: findMasterOrHost }, config: { run: configCommand },
     open: { run: commands.openCommand, onlyHere: 'a sign-in link leads to the deck that made it' },
@@ -179,10 +182,11 @@ function addCommand (program: DeckCommand, name: string, { run, onlyHere, prepar
   })
 }
 
-/** `usage`: such as `[options] [app...] [release]` */
+/** `usage`: such as `[options] [app...] [release]`, or with the word before the apps */
 function besideOf (usage: string): AppCommand['beside'] {
-  const [, word = ''] = /\[app\.\.\.\] (\S+)/.exec(usage) ?? []
-  return word.includes('|') ? { actions: word.slice(1, -1).split('|') } : BESIDE[word]
+  const [, before, after = ''] = /(?:(<\S+>) )?\[app\.\.\.\] ?(\S*)/.exec(usage) ?? []
+  const word = before ?? after
+  return BESIDE[word] ?? (word.includes('|') ? { actions: word.slice(1, -1).split('|') } : undefined)
 }
 
 /** Tells whether it is for an app, several or all. */

@@ -332,6 +332,12 @@ logs [app...]: print the last lines of the workers' output
   clusterdeck logs --q payment --level error --since 2h --all-hosts  # errors about payments of the last two hours, on all hosts of its fleet
   clusterdeck logs shop mail --follow  # of several apps, with the name of the app before each line
 
+proxy [app...]: print a configuration of nginx or Caddy for what runs: WebSockets, event streams, deploys; it changes nothing
+  usage: [options] <nginx|caddy> [app...]
+  --domain <name>: the host name of the app; of several apps: each gets its own name below this one
+  clusterdeck proxy nginx --domain shop.example.com  # for the app of this folder
+  clusterdeck proxy caddy shop mail --domain example.com  # one file for shop.example.com and mail.example.com
+
 routes [app...]: print which routes are slow or fail: requests, errors, p50 and p99 of each
   --since <value>: only of the last hour: 15m ago, or since a time such as 2026-01-31T12:00:00Z (default: all since the master began)
   --release <value>

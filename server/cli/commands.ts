@@ -29,7 +29,7 @@ type FilterOption = 'type' | 'limit' | 'worker' | 'cause' | 'slot' | 'release' |
   | 'stream' | 'lines' | 'around' | 'level' | 'state' | 'sort' | 'compare'
 type OtherOption = 'branch' | 'kind' | 'duration' | 'output' | 'node' | 'as' | 'role' | 'ttl' | 'apps' | 'title'
   | 'events' | 'beforeRelease' | 'urlFile' | 'secretFile' | 'bodyFile' | 'headersFile' | 'server' | 'from' | 'user'
-  | 'passwordFile'
+  | 'passwordFile' | 'domain'
 
 /**
  * What the commands have to work with. `options`: the command's own; `anew`: a client that has the whole time of a

@@ -125,7 +125,9 @@ const isStart = ({ line }: { line: string }) => line.startsWith('clusterdeck sta
 const isOfPrograms = ({ from }: { from: string }) => from.endsWith('programs.md')
 const isOfApps = ({ line }: { line: string }) =>
   !isConsole({ line }) &&
-  /^clusterdeck (up|down|ls|describe|delete)\b|^clusterdeck \w+ (shop|mail)\b| --all\b| --host\b| -n /.test(line) &&
+  /^clusterdeck (up|down|ls|describe|delete)\b|^clusterdeck \w+ (caddy )?(shop|mail)\b| --all\b| --host\b| -n /.test(
+    line
+  ) &&
   !isInTerminal({ line })
 /** test/cluster/top.test.ts has a terminal. */
 const isInTerminal = ({ line }: { line: string }) => line.startsWith('clusterdeck top')

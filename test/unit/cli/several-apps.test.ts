@@ -22,7 +22,7 @@ const BAD = 'clusterdeck: bad has failed: workers: expected an integer, received
  * a block and not a line; what is where in its JSON; what --all comes to, where one app of the host has failed; what is
  * to be there before.
  */
-type Result = Record<'readyWorkers' | 'text' | 'problems' | 'kind' | 'desiredWorkers' | 'state', unknown> & {
+type Result = Record<'proxy' | 'readyWorkers' | 'text' | 'problems' | 'kind' | 'desiredWorkers' | 'state', unknown> & {
   items: { id: string, type: string }[],
   path: string
 }
@@ -51,6 +51,7 @@ const ROWS: Record<string, Row> = {
   logs: { says: '1 stdout | hello\n', json: ({ text }) => text, is: 'hello', before: writeLogs },
   history: { says: 'ID  TIME ', isBlock: true, json: ({ items }) => items.at(-1)?.type, is: 'keeper.lost',
     before: publishEvent, nowhere: 'APP   ID  TIME ' },
+  proxy: { words: 'nginx', says: '# For nginx', json: ({ proxy }) => proxy, is: 'nginx' },
   routes: { says: 'no requests\n', json: ({ items }) => items.length, is: 0 },
   crashes: { says: 'no crashes\n', json: ({ items }) => items.length, is: 0 },
   doctor: { says: '2 problems, 1 of 5 checks passed\nERROR ', isBlock: true, json: ({ problems }) => problems, is: 2,
@@ -137,6 +138,8 @@ for (const [command, row] of Object.entries(ROWS)) {
       assert.deepEqual(stdout.split('\n').filter(Boolean).sort(), names.map((name) =>
         `${name} | ${row.says.trim()}`
       ).sort())
+    else if (command === 'proxy')
+      assert.deepEqual(stdout.match(/server_name .*/g), names.map((name) => `server_name ${name}.example.com;`))
     else if (row.isBlock)
       assert.deepEqual(stdout.split('\n').filter((text) => /^\w+:$/.test(text)), names.map((name) => `${name}:`))
     else assert.deepEqual(
