@@ -88,6 +88,8 @@ export function createAdmin (
   const outer = certificate
     ? https.createServer({ ...TLS_OPTIONS, ...options, ...certificate.pair })
     : http.createServer(options)
+  // node would drop what comes after the first 1000, unseen. Their size is limited.
+  outer.maxHeadersCount = 0
   const connections = createConnections(maxConnections)
   const rawOf = followConnections(outer, (socket) => {
     connections.admit(socket)
