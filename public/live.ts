@@ -38,6 +38,8 @@ const ORDERS =
   'main [data-dialog], main [hx-post], main form:is([method=post], [data-scripted]), #decks-open, #decks form, dialog [hx-post] [type=submit]'
 /** If more rows are new at once, none flashes. */
 const MAX_FLASHES = 12
+/** The proxy that has signed the viewer in does so again for a whole page alone. */
+const isByProxy = document.querySelector('.viewer') !== null
 const hasCalmMotion = matchMedia('(prefers-reduced-motion: reduce)')
 
 startTimes()
@@ -70,7 +72,7 @@ socket.on('connect_error', async () => {
   setLive(false)
   const status = await statusOfApi()
   sayBlocked(status === 200)
-  if (status === 401) leave()
+  if (status === 401 || (isByProxy && [0, 403].includes(Number(status)))) leave()
   // The app does not run any more: its page says so, and offers to start it.
   else if (status === 409) location.reload()
 })
@@ -88,7 +90,8 @@ document.addEventListener('visibilitychange', () => {
   if (socket.connected) watchPage()
 })
 document.addEventListener('clusterdeck:signed-in', comeBack)
-findElement('[data-sign-in]', HTMLElement, offline).addEventListener('click', () => signInAgain())
+findElement('[data-sign-in]', HTMLElement, offline).addEventListener('click',
+  () => isByProxy ? location.reload() : signInAgain())
 
 // The range of the charts changes the address, too.
 document.addEventListener('clusterdeck:address', () => {
@@ -209,7 +212,8 @@ function searchForEarlyWords () {
 
 /** Asks, as a refused WebSocket does not say why. */
 async function statusOfApi () {
-  const response = await fetch(`${BASE}/api/v1/${IS_HOST ? 'host' : 'status'}`, { method: 'HEAD' }).catch(() => null)
+  const response = await fetch(`${BASE}/api/v1/${IS_HOST ? 'host' : 'status'}`, { method: 'HEAD', redirect: 'manual' })
+    .catch(() => null)
   return response?.status
 }
 
@@ -219,7 +223,7 @@ function leave (why: string | null = null) {
   socket.disconnect()
   setLive(false)
   offline.dataset.ended = ''
-  signInAgain(why)
+  if (!isByProxy) signInAgain(why)
 }
 
 function comeBack () {

@@ -2,6 +2,7 @@ import { createAnonymousLimiter } from './anonymous-limiter.ts'
 import { createAppIdentities } from './app-identities.ts'
 import { createGuard } from './guard.ts'
 import { attemptOf, createLimiter } from './limiter.ts'
+import { createProxyUsers, type ProxyAuth } from './proxy-users.ts'
 import { createSessions } from './sessions.ts'
 import { createTokens } from './tokens.ts'
 import type { IncomingMessage } from 'node:http'
@@ -48,6 +49,7 @@ export type AccessParts = {
   publicUrl: string | null,
   hasTls: boolean,
   sessionTtlMs: number,
+  proxyAuth?: ProxyAuth,
   links: Links,
   now: () => number,
   log: Log,
@@ -57,8 +59,8 @@ export type AccessParts = {
 }
 
 export function createAccess (
-  { apps = null, events, history, token, host, port, allowedHosts, basePath, publicUrl, hasTls, sessionTtlMs, links,
-    now, log, randomBytes, limits: wanted }: AccessParts
+  { apps = null, events, history, token, host, port, allowedHosts, basePath, publicUrl, hasTls, sessionTtlMs, proxyAuth,
+    links, now, log, randomBytes, limits: wanted }: AccessParts
 ) {
   const { windowMs, requests, switches, signInAttempts, strangerRequests } = { ...LIMITS, ...wanted }
   const schemeOf = createSchemeOf(publicUrl)
@@ -66,7 +68,7 @@ export function createAccess (
   const tokens = createTokens({ store: history.tokens, owner: token, identities, now, randomBytes })
   const sessions = createSessions({ store: history.sessions, tokensOfApps: apps?.tokens, tokens, identities, token,
     ttlMs: sessionTtlMs, cookieName: `clusterdeck_${port}`, cookiePath: basePath || '/', schemeOf, now, randomBytes,
-    log })
+    log, userByProxy: createProxyUsers(proxyAuth, { now }) })
   const { authenticate } = sessions
 
   return {
@@ -96,7 +98,7 @@ export function createAccess (
 
 /** Those without a sign-in are counted earlier and apart, so that they cannot use up the limits of others. */
 function holderOf ({ auth }: Request) {
-  return auth ? `${auth.via} ${auth.token}` : null
+  return auth ? `${auth.via} ${auth.via === 'proxy' ? auth.actor : auth.token}` : null
 }
 
 /**

@@ -1,4 +1,4 @@
-import { roleText } from '../api/roles.ts'
+import { isByBrowser, roleText } from '../api/roles.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { EventStream } from '../events/stream.ts'
 
@@ -82,7 +82,7 @@ function endOf (statusCode: number | null) {
 }
 
 function wayOf ({ auth, headers }: IncomingMessage) {
-  if (auth?.via === 'session') return 'dashboard'
+  if (auth && isByBrowser(auth)) return 'dashboard'
   if (auth?.via === 'fleet') return 'fleet'
   if (auth?.via === 'agent') return 'agent'
   return headers['x-clusterdeck-client'] === 'cli' ? 'command line' : 'API'

@@ -1,6 +1,6 @@
 import { DeckError } from '../errors.ts'
+import { isByBrowser, type Auth } from '../api/roles.ts'
 import type { IncomingMessage } from 'node:http'
-import type { Auth } from '../api/roles.ts'
 
 /**
  * Stands before express and before engine.io, on every request and every upgrade: engine.io does not ask again
@@ -44,7 +44,7 @@ export function createGuard ({ authenticate, host, port, allowedHosts = [], publ
       checkOrigin(req, origins)
       // A probe is never signed in, even with a token or a cookie.
       const auth = isProbe(req) ? null : authenticate(req)
-      if (auth?.via === 'session') checkSameOrigin(req, SAFE_METHODS.has(String(req.method)))
+      if (auth && isByBrowser(auth)) checkSameOrigin(req, SAFE_METHODS.has(String(req.method)))
       if (!auth && isLive(req)) throw new DeckError('unauthenticated', 'Sign in to follow the live page')
       return auth
     },
@@ -58,14 +58,14 @@ export function createGuard ({ authenticate, host, port, allowedHosts = [], publ
       const auth = authenticate(req)
       if (!auth) throw new DeckError('unauthenticated', 'Sign in to follow the live page')
       // A WebSocket is a GET that may write, and no same-origin policy protects it.
-      if (auth.via === 'session') checkSameOrigin(req, false)
+      if (isByBrowser(auth)) checkSameOrigin(req, false)
       return auth
     }
   }
 }
 
 /**
- * Protects changes by cookie: the browser must confirm that our own page sends the request. A page of the app on
+ * Protects changes by a cookie, ours or that of a proxy: the browser must confirm that our own page sends the request. A page of the app on
  * another port of this host is `same-site`, so SameSite cookies do not help.
  * @param isRead a foreign page may not read either, but it may link to us
  */

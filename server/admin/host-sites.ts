@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { findApp, findName, notRunning, type Apps, type OpenedApp } from '../host/api-apps.ts'
-import { roleAllows, visibleNames, type Auth } from '../api/roles.ts'
+import { isByBrowser, roleAllows, visibleNames, type Auth } from '../api/roles.ts'
 import { createSchemaPool } from '../api/schema-pool.ts'
 import { appRows } from '../host/page-apps.ts'
 import { absentModel, pastModel } from '../host/page-past.ts'
@@ -157,7 +157,7 @@ export function createHostSites (
     const app = findApp(apps, error.details.app, auth)
     if (CHANGING.has(app.state)) return { ...absentModel(app), refreshS: LOOK_AGAIN_S }
     return { ...absentModel(app), past: pastModel(app, apps.left(app.name)),
-      starts: auth.via === 'session' && roleAllows(auth.role, 'operator') ? app.name : null }
+      starts: isByBrowser(auth) && roleAllows(auth.role, 'operator') ? app.name : null }
   }
 
   function closeEnded () {

@@ -49,8 +49,8 @@ const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
  */
 export function createAdmin (
   { apps, events, history, token, host = '127.0.0.1', port = 0, portsToTry = 1, socket, allowedHosts = [],
-    basePath = '', publicUrl: configuredUrl, certificate = null, sessionTtlMs = DEFAULT_SESSION_TTL_MS, now = Date.now,
-    log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {},
+    basePath = '', publicUrl: configuredUrl, certificate = null, sessionTtlMs = DEFAULT_SESSION_TTL_MS, proxyAuth,
+    now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {},
     maxConnections = roomWithin(Infinity), load = loadSite, drop = dropSite, keptMs }: {
       apps: Apps,
       /** of the host, or of its only app */
@@ -70,6 +70,7 @@ export function createAdmin (
       publicUrl?: string,
       certificate?: Certificate | null,
       sessionTtlMs?: number,
+      proxyAuth?: Parameters<typeof createAccess>[0]['proxyAuth'],
       now?: () => number,
       log?: Log,
       timers?: Timers,
@@ -88,6 +89,8 @@ export function createAdmin (
   const outer = certificate
     ? https.createServer({ ...TLS_OPTIONS, ...options, ...certificate.pair })
     : http.createServer(options)
+  // node would drop what comes after the first 1000, unseen. Their size is limited.
+  outer.maxHeadersCount = 0
   const connections = createConnections(maxConnections)
   const rawOf = followConnections(outer, (socket) => {
     connections.admit(socket)
@@ -117,7 +120,7 @@ export function createAdmin (
       // Not `instanceof`, for which Node would load all that https needs.
       if ('setSecureContext' in outer) certificate?.renewFor(outer)
       const parts = { events, history, token, host, port: realPort, allowedHosts, basePath, publicUrl,
-        hasTls: certificate !== null, sessionTtlMs, links, now, log, randomBytes, limits }
+        hasTls: certificate !== null, sessionTtlMs, proxyAuth, links, now, log, randomBytes, limits }
       // Who may ask stays known while the site goes and comes: a token that was revoked stays revoked, even if the
       // database could not keep that. A role for one app of several means nothing where there is one.
       let made: Access | null = null

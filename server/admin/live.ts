@@ -102,6 +102,11 @@ export function attachLive (
   function endOutsiders () {
     for (const socket of io.sockets.sockets.values()) {
       if (authenticate(socket.request)) continue
+      // The browser comes back at once, by a request that the proxy judges anew.
+      if (socket.request.auth?.via === 'proxy') {
+        socket.conn.close()
+        continue
+      }
       socket.emit('signed-out', whyEnded(socket.request))
       socket.disconnect(true)
     }

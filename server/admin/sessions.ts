@@ -30,7 +30,7 @@ const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false, noteUs
 export function createSessions (
   { store, token, tokensOfApps = () => [], tokens = NO_TOKENS, identities = createAppIdentities(null), ttlMs,
     cookieName, cookiePath = '/', schemeOf = () => 'http', ownerOf = ownerOfConnection, now = Date.now,
-    randomBytes = cryptoRandomBytes, log = { warn () {} } }: {
+    userByProxy = () => undefined, randomBytes = cryptoRandomBytes, log = { warn () {} } }: {
       store: SessionStore,
       token: string,
       /** of the data folders of the apps of a host, by name: each opens its app alone */
@@ -49,6 +49,8 @@ export function createSessions (
        */
       ownerOf?: typeof ownerOfConnection,
       now?: () => number,
+      /** undefined: no proxy has signed anybody in; null: what it said is too old */
+      userByProxy?: (req: IncomingMessage) => Auth | null | undefined,
       randomBytes?: (size: number) => Buffer,
       log?: Pick<Log, 'warn'>
     }
@@ -70,9 +72,13 @@ export function createSessions (
       return attempt(() => store.countByToken(now()), new Map())
     },
 
+    /** @throws {DeckError} bad-request, forbidden: of whom a proxy has signed in */
     authenticate (req: IncomingMessage): Auth | null {
       // A wrong token is refused even with a valid cookie.
       if (req.headers.authorization !== undefined) return byToken(req)
+      // It counts more than a cookie, which may be that of an earlier user.
+      const user = userByProxy(req)
+      if (user !== undefined) return user
       const session = findSession(req)
       if (!session) return null
       const { name, role, token, expiresAt: until, apps = null } = identities.named(session)
@@ -217,7 +223,7 @@ function isOpenTo (owner: number | null, asker: number | null) {
   return asker === owner && asker !== NOBODY
 }
 
-function sha256 (text: string) {
+export function sha256 (text: string) {
   return createHash('sha256').update(text).digest()
 }
 

@@ -11,12 +11,12 @@ export type Person = { name: string | null, role: Role, token: number | null, un
   apps?: readonly string[] | null }
 /**
  * `actor`: their name in the history; `client`: their program; `from`: the member of the fleet that asks for them, or
- * the address of their agent; `bound`: what limits their role
+ * the address of their agent; `bound`: what limits their role; `signOutUrl`: of the proxy that has signed them in
  */
 export type Auth =
   & Person
-  & { actor: string, via: 'session' | 'token' | 'fleet' | 'agent', client: 'dashboard' | 'cli' | 'api' | 'agent',
-    from?: string, bound?: string }
+  & { actor: string, via: 'session' | 'proxy' | 'token' | 'fleet' | 'agent', from?: string,
+    client: 'dashboard' | 'cli' | 'api' | 'agent', bound?: string, signOutUrl?: string }
 
 /** Each role may also do what the roles before it may. */
 export const ROLES: readonly Role[] = Object.freeze(['viewer', 'operator', 'admin'])
@@ -25,6 +25,11 @@ export const LINK_TTL_MS = 15 * 60_000
 
 export function roleAllows (role: Role, needed: Role) {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed)
+}
+
+/** Whether a browser is signed in by what it sends along with every request, also with one that a foreign page makes. */
+export function isByBrowser ({ via }: Pick<Auth, 'via'>) {
+  return via === 'session' || via === 'proxy'
 }
 
 /** Tells whether the role of this person is for that app */

@@ -7,6 +7,7 @@ import { deepFreeze } from './deep-freeze.ts'
 import { attempt, DeckError } from '../errors.ts'
 import { folderOfWish, movedTo, resolveLaunch, type AppNode, type Runtime, type Wish } from '../launch/launch.ts'
 import { invalid } from './invalid.ts'
+import { checkProxyAuth } from './proxy-auth.ts'
 import { checkRuntime } from './runtime-options.ts'
 import { isObject } from './is-object.ts'
 import { didYouMean, nearestName } from './nearest.ts'
@@ -233,8 +234,9 @@ function checkTogether ({ standby, dispatch, sticky, ready, rollout, restart, wa
 
 /** @throws {DeckError} invalid-config */
 function checkedAdmin (admin: Config['admin']): Config['admin'] {
-  const { basePath, publicUrl, tls } = admin
+  const { basePath, publicUrl, tls, proxyAuth } = admin
   checkPair('admin', tls)
+  checkProxyAuth(proxyAuth)
   const shownBelow = publicUrl === undefined ? undefined : new URL(publicUrl).pathname.replace(/\/+$/, '')
   if (shownBelow !== undefined && basePath !== undefined && basePath !== shownBelow) {
     throw invalid('admin.basePath', `${JSON.stringify(shownBelow)}, the path of admin.publicUrl`,

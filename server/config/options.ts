@@ -6,6 +6,7 @@ import { DECK_NAME } from './apps.ts'
 import { isCron, isTimeZone } from './cron.ts'
 import { isAddress } from './is-address.ts'
 import { MAX_WORKERS } from './max-workers.ts'
+import { isProxySource } from './proxy-auth.ts'
 import { UNITS, type Unit } from './units.ts'
 import { readyLineOf } from '../lifecycle/ready-line.ts'
 import { LABEL_NAME, MEMBER_NAME } from './member-name.ts'
@@ -58,7 +59,7 @@ const AT_DEPLOY = Object.freeze(['entry', 'script', 'args', 'execArgv', 'node', 
 /** Options that are never shown, as they may hold a secret. */
 const SECRET = Object.freeze(['args', 'execArgv', 'env', 'secrets', 'alerts', 'heartbeat.url', 'hooks.build',
   'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token',
-  'fleet.servers'])
+  'fleet.servers', 'admin.proxyAuth.secret'])
 
 /** Options that help and manual list last: their defaults suit nearly every app. */
 const RARE = Object.freeze(['sticky.idleMs', 'sticky.failoverMs', 'rebalance', 'instanceVariable', 'compileCache',
@@ -66,7 +67,7 @@ const RARE = Object.freeze(['sticky.idleMs', 'sticky.failoverMs', 'rebalance', '
   'ready.intervalMs', 'ready.probeTimeoutMs', 'ready.warmupRounds', 'drain.idleGraceMs', 'drain.stalledMs',
   'drain.spreadMs', 'stop.termGraceMs', 'stop.message', 'stop.signal', 'crash.graceMs', 'keeper', 'restart.minDelayMs',
   'restart.maxDelayMs', 'restart.resetAfterMs', 'restart.intensity', 'rollout.limits', 'rollout.progressDeadlineMs',
-  'watchdog.stack', 'releases.onDrift', 'diagnostics', 'logs.mirror', 'history.maxEvents'])
+  'watchdog.stack', 'releases.onDrift', 'diagnostics', 'logs.mirror', 'history.maxEvents', 'admin.proxyAuth'])
 
 /** What is expected of the fields of a job. */
 const JOB_PARTS = Object.freeze({
@@ -218,7 +219,29 @@ export const SCHEMA = z.strictObject({
       key: pathOption('the private key of that certificate, as PEM').optional()
     }),
     plainHttp: onOrOff('allows an admin.host that others reach without TLS, although the token can be read on the way')
-      .default(false) }),
+      .default(false),
+    proxyAuth: groupOf({
+      from: z.array(z.string().refine(isProxySource)).max(100).default([]).register(ABOUT, { kind: 'list', hint: 'list',
+        separator: ',', expected: 'a list of addresses, ranges from /8 on, and users such as "uid:0"',
+        description:
+          'addresses, ranges and users of this machine from where a proxy signs people in (separated by commas)' }),
+      user: nameOption('header', 'Remote-User', 'the header that names the user; default: X-Forwarded-User'),
+      groups: nameOption('header', 'Remote-Groups',
+        'the header of their groups; if it is that of the user, each one is a group; default: X-Forwarded-Groups'),
+      roles: z.record(z.string().regex(/^[^\s,]{1,200}$/), z.enum(['viewer', 'operator', 'admin'])).default({})
+        .register(ABOUT, { kind: 'pairs', hint: 'group=role', separator: ',',
+          expected: 'groups and their roles such as ops=admin,dev=operator,*=viewer',
+          description: 'the role of each group, *: of everybody; the highest one counts (separated by commas)' }),
+      secret: z.string().regex(/^[!-~]{16,200}$/).optional().register(ABOUT, { kind: 'text', hint: 'text',
+        expected: 'a text of 16 to 200 characters of ASCII without spaces',
+        description: 'what the proxy sends as X-Proxy-Secret; better set as a variable, as others can see flags' }),
+      signOutUrl: z.string().regex(/^(https?:\/\/|\/(?![/\\]))[!-~]{1,1000}$/).optional().register(ABOUT, {
+        kind: 'text',
+        hint: 'url',
+        expected: 'an address, or a path such as "/oauth2/sign_out"',
+        description: 'where the proxy signs people out; default: the page has no "Sign out" for them'
+      })
+    }) }),
   start: groupOf({
     first: choiceOption(['one', 'all'],
       'how an app starts that has never been ready; one: one worker first, so that only one creates the tables of an empty database, all: all at once')

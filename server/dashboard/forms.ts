@@ -4,6 +4,7 @@ import { perform, requireRole, type Fields } from '../api/endpoint.ts'
 import { fleetOf } from '../fleet/api.ts'
 import { hasNeeded, inputFrom, operationsByName, type Route } from '../api/form.ts'
 import { tagOf } from '../api/preconditions.ts'
+import { isByBrowser } from '../api/roles.ts'
 import { DeckError } from '../errors.ts'
 import { refreshMember } from '../fleet/page-member-cache.ts'
 import { isFormOfPage } from './form-of-page.ts'
@@ -107,9 +108,9 @@ export function parseForm (req: Request, res: Response, next: NextFunction) {
   parseUrlencoded(cutEndlessBody(req), res, next)
 }
 
-/** Forms are for browser sessions alone: scripts have the API, which describes what it does. */
+/** Forms are for browsers alone: scripts have the API, which describes what it does. */
 export function requireSession (req: Request, _res: unknown, next: () => void) {
-  if (req.auth?.via !== 'session')
+  if (!req.auth || !isByBrowser(req.auth))
     throw new DeckError('forbidden', 'Dashboard actions require a session; scripts use /api/v1')
   next()
 }

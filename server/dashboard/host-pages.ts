@@ -11,7 +11,7 @@ import { followPage, type LivePages } from './follow-page.ts'
 import { followHistory, historyPageModel, type HistoryAsked } from '../events/page.ts'
 import { hostFleetModel } from '../fleet/page-host.ts'
 import { createErrorPage, type Page } from './page-router.ts'
-import { manualItems, OF_THE_BROWSER, toPage, type Item } from './palette.ts'
+import { manualItems, ofTheBrowser, toPage, type Item } from './palette.ts'
 import { appLogsModel } from '../logs/page-apps.ts'
 import { silentForHost } from '../fleet/page-silent-hosts.ts'
 import type { History } from '../../db/history.ts'
@@ -140,7 +140,7 @@ function palettePage ({ apps, can }: { apps: Apps, can: Powers }): { items: Item
         href: `/apps/${name}/` })
       ),
       ...placesFor({ apps, can }).map(toPage),
-      ...OF_THE_BROWSER,
+      ...ofTheBrowser(can),
       ...manualItems()
     ]
   }

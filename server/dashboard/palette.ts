@@ -39,7 +39,7 @@ export function paletteModel (
     items: [...placesOf({ deck, can }).map(toPage), ...(snapshot.rollout
       ? [{ group: 'Rollout', icon: 'rocket', label: rolloutTitle(snapshot.rollout),
         hint: `rollout ${snapshot.rollout.id}`, href: `/rollouts/${snapshot.rollout.id}` }]
-      : []), ...(can?.operate ? actionsOn(snapshot, lastRollout(deck, history)) : []), ...OF_THE_BROWSER, {
+      : []), ...(can?.operate ? actionsOn(snapshot, lastRollout(deck, history)) : []), ...ofTheBrowser(can), {
       group: 'This browser',
       icon: 'bell',
       label: 'Notifications …',
@@ -63,8 +63,7 @@ export function placesOf ({ deck, can }: { deck: Pick<Deck, 'fleet' | 'jobs' | '
   return PLACES.filter(({ needs }) => !needs || has[needs])
 }
 
-/** What concerns this browser alone, as the top bar has it. */
-export const OF_THE_BROWSER: readonly Item[] = Object.freeze(
+const OF_THE_BROWSER: readonly Item[] = Object.freeze(
   [{ icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } }, {
     icon: 'sun',
     label: 'Switch the theme',
@@ -77,6 +76,11 @@ export const OF_THE_BROWSER: readonly Item[] = Object.freeze(
     presses: 'sign-out'
   }].map((item) => ({ group: 'This browser', ...item }))
 )
+
+/** What concerns this browser alone, as the top bar has it. */
+export function ofTheBrowser (can?: Powers) {
+  return OF_THE_BROWSER.filter(({ presses }) => presses !== 'sign-out' || !can?.byProxy || can.byProxy.signOutUrl)
+}
 
 export function toPage ({ icon, label, hint, href }: Place): Item {
   return { group: 'Page', icon, label, hint, href }

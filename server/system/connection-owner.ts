@@ -63,7 +63,7 @@ function isOfThisMachine ({ remoteAddress = '', localAddress }: Socket, tables: 
 }
 
 /** Without the prefix of an IPv4 address mapped into IPv6, and without the name of an interface. */
-function plainAddress (address: string) {
+export function plainAddress (address: string) {
   return address.replace(/^::ffff:/, '').replace(/%.*$/, '')
 }
 

@@ -264,8 +264,10 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     /^unknown option "admin.prot" \(did you mean "admin.port"\?\)$/], [{ admin: 9777 }, 'invalid-config',
     /^admin: expected an object, received 9777$/], [{ workers: 'two' }, 'invalid-config',
     /^workers: expected an integer from 1 to 256 or "max", received "two"$/], [{ drain: { deadlineMs: 5n } },
-    'invalid-config', /^drain\.deadlineMs: expected an integer from 0 to \d+, received 5$/], [{ workers: { n: 5n } },
-    'invalid-config', /^workers: expected .* received something that is no JSON$/], [{ entry: () => {} },
+    'invalid-config',
+    /^drain\.deadlineMs: expected an integer from 0 to \d+, or one with its unit such as "30 s", received 5$/], [{
+    workers: { n: 5n }
+  }, 'invalid-config', /^workers: expected .* received something that is no JSON$/], [{ entry: () => {} },
     'invalid-config', /^entry: expected a path, received a function$/], [{ entry: 'no-such-app.js' }, 'entry-not-found',
     /^entry: expected a file, received .*no-such-app\.js, which does not exist$/], [{ configFile: '' },
     'invalid-config', /^configFile: expected a path, received an empty text$/], [{ configFile: 'no-such.json' },

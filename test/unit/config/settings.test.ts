@@ -82,12 +82,15 @@ describe('settings', () => {
     assert.deepEqual(
       settings.list().filter(({ isSecret }) => isSecret).map(({ name, value, source }) => [name, value, source]),
       [['args', null, 'file'], ['execArgv', null, 'file'], ['env', null, 'file'], ['secrets', null, 'file'], [
-        'hooks.build',
+        'admin.proxyAuth.secret',
         null,
         'default'
-      ], ['hooks.beforeStart', null, 'default'], ['hooks.beforeDeploy', null, 'default'], ['hooks.afterDeploy', null,
-        'default'], ['hooks.onCrash', null, 'file'], ['jobs', null, 'file'], ['alerts', null, 'file'], ['heartbeat.url',
-        null, 'file'], ['fleet.servers', null, 'default'], ['fleet.token', null, 'default']]
+      ], ['hooks.build', null, 'default'], ['hooks.beforeStart', null, 'default'], ['hooks.beforeDeploy', null,
+        'default'], ['hooks.afterDeploy', null, 'default'], ['hooks.onCrash', null, 'file'], ['jobs', null, 'file'], [
+        'alerts',
+        null,
+        'file'
+      ], ['heartbeat.url', null, 'file'], ['fleet.servers', null, 'default'], ['fleet.token', null, 'default']]
     )
   })
 

@@ -44,15 +44,19 @@ test('a path is below the API, and says nothing that could be read in two ways',
 
 test('a question has the fields of a question and no others, and is no larger than one may be', () => {
   assert.deepEqual(parseRequest(bytes(encodeRequest(QUESTION))), QUESTION)
+  const byProxy = { ...QUESTION, actor: 'Zoë Müller (proxy)' }
+  assert.deepEqual(parseRequest(bytes(encodeRequest(byProxy))), byProxy)
   const deep = JSON.parse(`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`)
   assert.throws(() => encodeRequest({ ...QUESTION, method: 'POST', body: deep }), { code: 'bad-request',
     message: /: body$/ })
   for (const changes of [{ method: 'HEAD' }, { method: 'CONNECT' }, { method: 'get' }, { body: {} }, { method: 'POST',
-    body: deep }, { role: 'root' }, { actor: '' }, { actor: 'a b' }, { actor: 'x'.repeat(65) }, { from: 'a.b' }, {
-    client: 'fleet'
-  }, { headers: { cookie: 'x' } }, { headers: { accept: 'a\nb' } }, { headers: null }, { via: 'token' }, { home: 7 }, {
-    app: ''
-  }, { app: undefined }, { app: 'x'.repeat(201) }]) {
+    body: deep }, { role: 'root' }, { actor: '' }, { actor: 'a b' }, { actor: 'x'.repeat(65) }, {
+    actor: `${'x'.repeat(91)} (proxy)`
+  }, { actor: 'a\nb (proxy)' }, { actor: ' (proxy)' }, { from: 'a.b' }, { client: 'fleet' }, {
+    headers: { cookie: 'x' }
+  }, { headers: { accept: 'a\nb' } }, { headers: null }, { via: 'token' }, { home: 7 }, { app: '' }, { app: undefined },
+    { app: 'x'.repeat(201) }])
+  {
     assert.throws(() => parseRequest(bytes({ ...QUESTION, ...changes })), { code: 'bad-request' },
       JSON.stringify(changes))
   }
