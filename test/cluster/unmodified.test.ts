@@ -176,7 +176,8 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await symlink(fileURLToPath(new URL('../fixtures/tells-what-it-sees.js', import.meta.url)), link)
     // In the file too: `env: { ...process.env }` is what people write.
     const valid = { CLUSTERDECK_EXEC_ARGV: '--no-deprecation', CLUSTERDECK_ARGS: '--colour',
-      CLUSTERDECK_FLEET: '127.0.0.1:9' }
+      CLUSTERDECK_FLEET: '127.0.0.1:9', CLUSTERDECK_HEARTBEAT_URL: 'http://127.0.0.1:9/a-secret',
+      CLUSTERDECK_ADMIN_PROXY_AUTH_SECRET: 'a-secret-that-is-long' }
     const secret = [...OPTIONS.filter(({ isSecret }) => isSecret).map(({ env }) => env), 'CLUSTERDECK_TOKEN',
       'CLUSTERDECK_ADDED_LATER']
     const env = { ...Object.fromEntries(secret.map((name) => [name, 'a-secret'])), ...valid }
