@@ -65,8 +65,8 @@ export function createGuard ({ authenticate, host, port, allowedHosts = [], publ
 }
 
 /**
- * Protects changes by a cookie, ours or that of a proxy: the browser must confirm that our own page sends the request. A page of the app on
- * another port of this host is `same-site`, so SameSite cookies do not help.
+ * Protects changes by a cookie, ours or that of a proxy: the browser must confirm that our own page sends the request. A
+ * page of the app on another port of this host is `same-site`, so SameSite cookies do not help.
  * @param isRead a foreign page may not read either, but it may link to us
  */
 export function checkSameOrigin (req: IncomingMessage, isRead: boolean) {
