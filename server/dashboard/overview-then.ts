@@ -101,7 +101,7 @@ function lifeOf ({ worker, slot, pid, release, at, uptimeMs }: Begin, end: DeckE
     toMs: end ? Date.parse(end.at) : Infinity }
 }
 
-/** As one of now is shown. */
+/** Makes the row of a worker as the table shows workers of now. */
 function toWorker ({ worker, slot, pid, release, fromMs, toMs, end }: Life, span: Span, vitals: object) {
   const startedAt = new Date(fromMs).toISOString()
   return { id: worker, slot, pid, release, startedAt, restarts: 0, logSlot: slot, vitals,

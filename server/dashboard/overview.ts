@@ -75,7 +75,7 @@ export function overviewModel (asked: Asked) {
   return span ? modelOfThen(asked, span) : modelOfNow(asked)
 }
 
-/** The page of now, but for all that changes. */
+/** Only what does not change with time is taken from the page of now. */
 function modelOfThen (asked: Asked, span: Span) {
   const { snapshot, ...model } = modelOfNow(asked)
   const { workers, slots, served, totals, ...then } = overviewThen(asked, span)
@@ -115,7 +115,7 @@ function recentOf ({ isAvailable, events }: typeof UNAVAILABLE, runningSince: st
   return { isAvailable, events: withoutRoutineOfRollouts(events.map(toShownEvent), runningSince).slice(0, RECENT_ROWS) }
 }
 
-/** Keeps the order of the workers from one rendering to the next. Of a chosen time nothing is new. */
+/** Keeps the order of the workers from one rendering to the next. A page of a chosen time gets no news. */
 export function followOverview (asked: Asked) {
   let kept: Asked['kept'] = null
   let isPast = false

@@ -112,11 +112,9 @@ function rowsOf ({ workers, rollout }: Status, history: History) {
     const last = row.id === null ? ends.get(row.slot) ?? null : null
     return { ...row, last, severity: severities.get(row.slot) ?? 0,
       isCanary: row.id !== null && canaries.includes(row.id),
-      url: row.url
-        ? row.url
-        : row.id === null
-        ? last?.url ?? `/history?type=worker.exited&slot=${row.slot}`
-        : workerUrlOf(row.id), title: titleOf(row, last) }
+      url: row.url ??
+        (row.id === null ? last?.url ?? `/history?type=worker.exited&slot=${row.slot}` : workerUrlOf(row.id)),
+      title: titleOf(row, last) }
   })
 }
 

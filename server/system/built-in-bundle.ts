@@ -101,7 +101,7 @@ function loadFor (loaded: Loaded, file: string): object {
   return module.exports
 }
 
-/** What V8 has made of a file is kept where Node keeps this for files that are required, by the name of the bundle. */
+/** The compiled code is kept in the folder in which Node keeps that of required files, by the name of the bundle. */
 function compile (file: string): Script {
   const folder = getCompileCacheDir()
   const kept = folder && path.join(folder, `${path.basename(beside('.'))}-${file}`)
